@@ -1,0 +1,134 @@
+"""The settings of bcjit, one object for the process; it holds values and checks them, and acts on none.
+
+Every field is a row of `FIELDS`. Assignment checks the value; `Config.override` sets some fields for
+the length of a ``with`` block (for all threads: the settings are the process's).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from bcjit.errors import ArgumentError, ArgumentTypeError
+
+__all__ = ["FIELDS", "Config", "Field", "config"]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One setting: its default (whose type is its type), lower bound, environment variable, meaning."""
+
+    default: bool | int
+    doc: str
+    low: int = 0
+    env: str | None = None
+
+
+FIELDS: Final[Mapping[str, Field]] = {
+    "strict": Field(
+        False, "raise internal errors instead of running the frame plainly", env="BCJIT_STRICT"
+    ),
+    "disabled": Field(False, "run every function as plain Python", env="BCJIT_DISABLE"),
+    "verbose": Field(False, "log explanations and tracebacks in full", env="BCJIT_VERBOSE"),
+    "cache_limit": Field(8, "most entries of one part; more variants run plainly", low=1),
+    "part_limit": Field(64, "most parts (continuations) of one code object", low=1),
+    "inline_depth": Field(16, "most calls inlined inside one another", low=0),
+    "capture_limit": Field(20_000, "most instructions interpreted in one capture", low=1),
+}
+
+_ENV_BOOL: Final[Mapping[str, bool]] = {
+    "": False, "0": False, "false": False, "no": False, "off": False,
+    "1": True, "true": True, "yes": True, "on": True,
+}  # fmt: skip
+
+
+class Config:
+    """The settings. Unknown names and wrong values raise at the assignment.
+
+    Parameters
+    ----------
+    environ
+        Where the environment variables of `FIELDS` are looked up.
+
+    Examples
+    --------
+    >>> settings = Config({})
+    >>> with settings.override(cache_limit=2):
+    ...     settings.cache_limit
+    2
+    >>> settings.cache_limit
+    8
+    """
+
+    __slots__ = tuple(FIELDS)
+
+    strict: bool
+    disabled: bool
+    verbose: bool
+    cache_limit: int
+    part_limit: int
+    inline_depth: int
+    capture_limit: int
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        for name, field in FIELDS.items():
+            value = field.default
+            if field.env is not None and field.env in environ:
+                value = _env_bool(field.env, environ[field.env])
+            setattr(self, name, value)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        _check(name, value)
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        msg = f"bcjit.config.{name} cannot be deleted; assign a value to it"
+        raise ArgumentError(msg)
+
+    @contextmanager
+    def override(self, **values: bool | int) -> Iterator[Config]:
+        """Set fields for the length of a ``with`` block; none is set unless all values are right."""
+        for name, value in values.items():
+            _check(name, value)
+        before = {name: getattr(self, name) for name in values}
+        for name, value in values.items():
+            setattr(self, name, value)
+        try:
+            yield self
+        finally:
+            for name, value in before.items():
+                setattr(self, name, value)
+
+    def __repr__(self) -> str:
+        return f"Config({', '.join(f'{name}={getattr(self, name)!r}' for name in FIELDS)})"
+
+
+def _check(name: str, value: object) -> None:
+    field = FIELDS.get(name)
+    if field is None:
+        msg = f"bcjit.config has no field {name!r}; its fields are {', '.join(FIELDS)}"
+        raise ArgumentError(msg)
+    wanted = type(field.default)
+    if type(value) is not wanted:
+        msg = (
+            f"bcjit.config.{name} ({field.doc}) must be of type {wanted.__name__},"
+            f" not {type(value).__name__}: {value!r}"
+        )
+        raise ArgumentTypeError(msg)
+    if isinstance(value, int) and value < field.low:
+        msg = f"bcjit.config.{name} ({field.doc}) must be at least {field.low}, not {value!r}"
+        raise ArgumentError(msg)
+
+
+def _env_bool(variable: str, text: str) -> bool:
+    value = _ENV_BOOL.get(text.strip().lower())
+    if value is None:
+        msg = f"environment variable {variable} must be 1 or 0 (or empty), not {text!r}"
+        raise ArgumentError(msg)
+    return value
+
+
+config: Final = Config(os.environ)

@@ -1,0 +1,109 @@
+"""The log channels of bcjit, through `logging`; it decides nothing about what is worth saying.
+
+===================  ====================================================
+``capture``          what was captured, and internal errors
+``guards``           guards of new entries
+``recompiles``       why an entry did not match, cache limits
+``graph_breaks``     where and why graphs were cut
+``residual``         residual code of new entries
+``hook``             the frame hook: unknown Python, chained evaluators
+===================  ====================================================
+
+Channel ``guards`` is the logger ``"bcjit.guards"``. ``BCJIT_LOGS="guards,recompiles"`` (or ``all``)
+sends channels to stderr without any other set-up.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+from collections.abc import Hashable
+from typing import Final, TextIO
+
+from bcjit.errors import ArgumentError
+
+__all__ = [
+    "CHANNELS", "capture", "enable", "forget_once", "graph_breaks", "guards", "hook", "once",
+    "recompiles", "residual",
+]  # fmt: skip
+
+capture: Final = logging.getLogger("bcjit.capture")
+guards: Final = logging.getLogger("bcjit.guards")
+recompiles: Final = logging.getLogger("bcjit.recompiles")
+graph_breaks: Final = logging.getLogger("bcjit.graph_breaks")
+residual: Final = logging.getLogger("bcjit.residual")
+hook: Final = logging.getLogger("bcjit.hook")
+
+CHANNELS: Final[dict[str, logging.Logger]] = {
+    logger.name.removeprefix("bcjit."): logger
+    for logger in (capture, guards, recompiles, graph_breaks, residual, hook)
+}
+
+# A program that meets ever new keys must not grow this set for ever.
+_ONCE_LIMIT: Final = 4096
+_said: Final[set[tuple[str, Hashable]]] = set()
+_lock: Final = threading.Lock()
+
+
+class _StderrHandler(logging.StreamHandler[TextIO]):
+    """Writes to what ``sys.stderr`` is at the moment of the message, not at import."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.setStream(sys.stderr)
+        super().emit(record)
+
+
+def once(
+    logger: logging.Logger, key: Hashable, message: str, *args: object, level: int = logging.WARNING
+) -> bool:
+    """Log `message` unless this logger has already logged one under `key`; say whether it did.
+
+    `key` is kept for the life of the process: do not put the user's objects into it.
+    """
+    entry = (logger.name, key)
+    with _lock:
+        if entry in _said or len(_said) >= _ONCE_LIMIT:
+            return False
+        _said.add(entry)
+    logger.log(level, message, *args)
+    return True
+
+
+def forget_once() -> None:
+    """Let every message be said once more (``bcjit.reset()`` and tests)."""
+    with _lock:
+        _said.clear()
+
+
+def enable(names: str) -> None:
+    """Send channels to stderr, all levels.
+
+    Parameters
+    ----------
+    names
+        Channel names separated by commas, or ``"all"``. Empty turns on nothing.
+    """
+    wanted = [name for name in map(str.strip, names.split(",")) if name]
+    if "all" in wanted:
+        wanted = list(CHANNELS)
+    unknown = [name for name in wanted if name not in CHANNELS]
+    if unknown:
+        msg = (
+            f"no log channel of bcjit is named {unknown[0]!r} (environment variable BCJIT_LOGS);"
+            f" the channels are {', '.join(CHANNELS)}, or all"
+        )
+        raise ArgumentError(msg)
+    for name in wanted:
+        logger = CHANNELS[name]
+        if not any(isinstance(handler, _StderrHandler) for handler in logger.handlers):
+            handler = _StderrHandler()
+            handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))
+            logger.addHandler(handler)
+        logger.setLevel(logging.DEBUG)
+        # Else a program that configures the root logger prints each message twice.
+        logger.propagate = False
+
+
+enable(os.environ.get("BCJIT_LOGS", ""))
