@@ -1,0 +1,106 @@
+"""Fixtures of all tests: global state is as found after each, seeds are fixed and told; it holds no samples.
+
+Groups by what a test needs (markers of pyproject.toml): nothing; `valgrind`; `gpu`; `full`, hours rather than seconds.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import random
+import secrets
+import shutil
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+import bcjit
+from bcjit.config import FIELDS, config
+
+FIXED_SEED: Final = 20_261
+FULL: Final = os.environ.get("BCJIT_FULL", "") not in {"", "0"}
+
+
+def pytest_configure() -> None:
+    # In the environment, so that the workers of pytest-xdist draw the same fresh slice and the header tells how to repeat it.
+    os.environ.setdefault("BCJIT_FRESH_SEED", str(secrets.randbelow(2**31)))
+    # No deadline: the machine may be busy. Derandomised is the fixed slice; BCJIT_FULL asks for fresh ones.
+    settings.register_profile("bcjit", derandomize=not FULL, deadline=None, database=None)
+    settings.load_profile("bcjit")
+
+
+def pytest_report_header() -> str:
+    fresh = os.environ["BCJIT_FRESH_SEED"]
+    return (
+        f"bcjit: NumPy {np.__version__}, fixed-slice seed {FIXED_SEED}, fresh-slice seed {fresh}"
+        f" (repeat with BCJIT_FRESH_SEED={fresh}), {'full' if FULL else 'short'} run"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip the groups whose need is not there, with the reason."""
+    reasons = {
+        "full": None if FULL else "long; set BCJIT_FULL=1",
+        "valgrind": _no_valgrind(),
+        "gpu": _no_gpu() if any(item.get_closest_marker("gpu") for item in items) else None,
+    }
+    for item in items:
+        for name, reason in reasons.items():
+            if reason is not None and item.get_closest_marker(name) is not None:
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _no_valgrind() -> str | None:
+    if shutil.which("valgrind") is None:
+        return "valgrind is not installed"
+    return None if FULL else "slow; set BCJIT_FULL=1"
+
+
+def _no_gpu() -> str | None:
+    if importlib.util.find_spec("cupy") is None:
+        return "CuPy is not installed"
+    import cupy
+
+    try:
+        cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as exc:
+        return f"no CUDA device: {exc}"
+    return None
+
+
+@pytest.fixture(autouse=True)
+def _global_state() -> Iterator[None]:
+    """Fixed seeds before each test; settings, caches, hook, error state and random state as found after it."""
+    random.seed(FIXED_SEED)
+    np.random.seed(FIXED_SEED)
+    fields = {name: getattr(config, name) for name in FIELDS}
+    errors = np.geterr()
+    yield
+    np.seterr(**errors)
+    for name, value in fields.items():
+        setattr(config, name, value)
+    getattr(bcjit, "reset", lambda: None)()
+    assert not _hook_armed(), "the frame hook was left armed"
+
+
+def _hook_armed() -> bool:
+    if importlib.util.find_spec("bcjit._core") is None:
+        return False
+    from bcjit import _core
+
+    return _core.hook_armed()
+
+
+@pytest.fixture
+def fixed_rng() -> np.random.Generator:
+    """The fixed slice of generated inputs: the same in every run."""
+    return np.random.default_rng(FIXED_SEED)
+
+
+@pytest.fixture
+def fresh_seed() -> int:
+    """The fresh slice: another in every run, told in the header."""
+    return int(os.environ["BCJIT_FRESH_SEED"])
