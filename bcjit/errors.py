@@ -128,7 +128,7 @@ class BackendNotFoundError(UsageError, ValueError):
         )
 
 
-class GraphBreak(Exception):  # noqa: N818 - control flow, not an error
+class GraphBreak(Exception):
     """Raised by a handler of the symbolic interpreter that cannot go on: the graph is cut there.
 
     Parameters
