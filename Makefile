@@ -1,0 +1,55 @@
+# One command a task, the same on a laptop and in .ci/run. Set-up happens once, and again when what it depends on changes.
+#   make demo        the probes, then two real jobs, compiled and plain, side by side
+#   make test        the tests that run in minutes          make test-full   all of them
+#   make check       lint, format, types, layers, spelling  make coverage    branch coverage of bcjit/
+#   make bench       cost of a call                         make clean       removes what these made
+# PYTHON=... chooses the Python (CPython >= 3.11) that .venv is made from.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PYTEST_ARGS ?= -q -n auto --dist loadfile
+BUILD_INPUTS := pyproject.toml setup.py tools/preflight.py $(wildcard bcjit/csrc/*.c bcjit/csrc/*.h)
+
+.PHONY: demo test test-full check coverage bench clean
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/.installed-demo
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-full: $(VENV)/.installed-dev
+	BCJIT_FULL=1 $(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/codespell
+
+# BCJIT_COVERAGE: frames that are being traced are left alone, save here, or the tests would measure plain Python.
+coverage: $(VENV)/.installed-dev
+	BCJIT_COVERAGE=1 $(BIN)/python -m pytest $(PYTEST_ARGS) --cov --cov-report=term --cov-report=html
+
+bench: $(VENV)/.installed-demo
+	$(BIN)/python benchmarks/bench_call_overhead.py
+
+$(VENV)/.installed-demo: $(BUILD_INPUTS)
+	@$(PYTHON) tools/preflight.py
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP_INSTALL) -e '.[demo]'
+	@touch $@
+
+$(VENV)/.installed-dev: $(BUILD_INPUTS)
+	@$(PYTHON) tools/preflight.py
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP_INSTALL) -e '.[dev]'
+	@touch $@ $(VENV)/.installed-demo
+
+clean:
+	rm -rf $(VENV) build dist bcjit.egg-info bcjit/*.so .coverage htmlcov .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
