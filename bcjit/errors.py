@@ -21,6 +21,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bcjit.meta import SourceLine
+
 __all__ = [
     "ArgumentError",
     "ArgumentTypeError",
@@ -34,33 +36,6 @@ __all__ = [
     "SourceLine",
     "UsageError",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class SourceLine:
-    """A line of the user's program.
-
-    Parameters
-    ----------
-    filename
-        ``co_filename`` of the code object, unchanged.
-    lineno
-        The line, counted from 1.
-    function
-        Qualified name of the function, empty when it is not known.
-    """
-
-    filename: str
-    lineno: int
-    function: str = ""
-
-    def text(self) -> str:
-        """Return ``model.py:12``: the last part of the file name and the line."""
-        # Not os.path: a file name of another system's style must still be cut at its last part.
-        return f"{self.filename.replace(chr(92), '/').rpartition('/')[2]}:{self.lineno}"
-
-    def __str__(self) -> str:
-        return self.text()
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +204,7 @@ class InternalError(BcjitError):
 
 
 def _break_text(reason: BreakReason, context: str, line: SourceLine | None) -> str:
-    where = f"at {line.text()}" if line is not None else ""
+    where = f"at {line}" if line is not None else ""
     rows = [f'graph break {reason.code} "{reason.title}"']
     rows.extend(
         f"  {row}"
