@@ -1,0 +1,26 @@
+"""Functions of every kind that a NumPy user writes, for the differential tests.
+
+`ENTRIES` holds them all. Nothing here may depend on what the compiler can do, save the
+`expects_capture` flag.
+"""
+
+from __future__ import annotations
+
+from corpus import (  # noqa: F401  (importing a file fills the table)
+    branches,
+    calls,
+    containers,
+    elementwise,
+    loops,
+    printing,
+    raising,
+    reductions,
+    scalars,
+    shapes,
+    views,
+    warning,
+    writes,
+)
+from corpus.registry import ENTRIES, Entry
+
+__all__ = ["ENTRIES", "Entry"]
