@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import bcjit
+from bcjit.fx_graph.node import NodeKind
 
 from . import behaviour_cases
 
@@ -26,6 +27,9 @@ Function = Callable[..., Any]
 CASES: Final[tuple[Case, ...]] = tuple(behaviour_cases.CASES)
 SOFT: Final = ("layout", "tb", "message")
 FLOORS_FILE: Final = Path(__file__).with_name("floors.json")
+
+# What is captured work, and not an input, a constant or the output.
+_WORK: Final = frozenset({NodeKind.CALL, NodeKind.LOOP, NodeKind.COND})
 
 # Syntax that cuts a function to pieces or leaves it plain, so that a case may have no node without a reason.
 _BLOCKS: Final = (
@@ -73,7 +77,7 @@ def identity(function: Function) -> Function:
 
 
 def captured_nodes(case: Case, transform: Callable[[Function], Function] = compile_eager) -> int:
-    """Run a case and return the number of call nodes in the graphs of its function."""
+    """Run a case and return the number of nodes that do work in the graphs of its function."""
     compiled: list[Function] = []
 
     def remember(function: Function) -> Function:
@@ -82,7 +86,7 @@ def captured_nodes(case: Case, transform: Callable[[Function], Function] = compi
 
     behaviour_cases.run(case, remember)
     graphs = [graph for f in compiled for graph in getattr(f, "graphs", ())]
-    return sum(node.kind == "call" for graph in graphs for node in graph.nodes)
+    return sum(node.kind in _WORK for graph in graphs for node in graph.nodes)
 
 
 def below_floor(counts: Mapping[str, int], floors: Mapping[str, Floor]) -> list[str]:
