@@ -1,0 +1,30 @@
+"""What NumPy functions mean: one entry for each, from which shape, dtype, aliasing, writes and failure follow.
+
+Other layers use `lookup`, `lookup_method`, `lookup_attribute` and `infer`, and `OpDef.expand` through an `Emitter` of
+their own. This package must not import graphs, guards or bytecode.
+"""
+
+from bcjit.ops import elementwise as _elementwise
+from bcjit.ops.emitter import Emitter, Value
+from bcjit.ops.infer import Inferred, infer
+from bcjit.ops.meta_emitter import MetaEmitter
+from bcjit.ops.opdef import OpDef, OpFailure, Sample, Spelling, Unsupported, WouldRaise
+from bcjit.ops.table import all_ops, lookup, lookup_attribute, lookup_method
+
+__all__ = [
+    "Emitter",
+    "Inferred",
+    "MetaEmitter",
+    "OpDef",
+    "OpFailure",
+    "Sample",
+    "Spelling",
+    "Unsupported",
+    "Value",
+    "WouldRaise",
+    "all_ops",
+    "infer",
+    "lookup",
+    "lookup_attribute",
+    "lookup_method",
+]

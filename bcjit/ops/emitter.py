@@ -1,0 +1,218 @@
+"""The protocol that op definitions are written against: values, and the closed set of primitives; holds no graph.
+
+An op's ``expand(e, ...)`` builds its result from the primitives of an ``Emitter``. A ``Value`` offers only ``shape`` and
+``dtype``, so an emitter chooses what its values are: metas (``MetaEmitter``), NumPy arrays (the tests), graph nodes.
+
+Primitives are pure and give arrays, never NumPy scalars: `Emitter.scalar` turns a 0-d result into a scalar where NumPy
+does. A write is `Emitter.scatter`, which gives a new version of an array; returning that version says that the
+call returns the array written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeAlias, TypeGuard
+
+import numpy as np
+
+from bcjit.dims import Dim, ShapeEnv
+from bcjit.ops.scalar_functions import ScalarFunction
+
+__all__ = [
+    "Basic",
+    "Broadcast",
+    "DType",
+    "Diagonal",
+    "Emitter",
+    "NewAxis",
+    "Operand",
+    "Part",
+    "Permute",
+    "Pick",
+    "Range",
+    "Reshape",
+    "Shape",
+    "Value",
+    "ViewMap",
+]
+
+DType: TypeAlias = np.dtype[Any]
+Shape: TypeAlias = tuple[Dim, ...]
+
+
+class Value(Protocol):
+    """An array or NumPy scalar as an emitter sees it."""
+
+    @property
+    def shape(self) -> Shape:
+        """Sizes, an ``int`` or an ``Expr`` each."""
+
+    @property
+    def dtype(self) -> DType:
+        """A native numeric dtype."""
+
+
+# A value, or a Python scalar (constant, ``ScalarMeta`` or ``Expr``), which is weak.
+Operand: TypeAlias = object
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """Basic index item: one position of an axis, which disappears. ``index`` is not negative, or unknown (None)."""
+
+    index: Dim | None
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Basic index item: ``length`` positions of an axis from ``start`` on, ``step`` apart (negative allowed)."""
+
+    start: Dim
+    step: Dim
+    length: Dim
+
+
+@dataclass(frozen=True, slots=True)
+class NewAxis:
+    """Basic index item: a new axis of size 1; consumes no axis of the source."""
+
+
+@dataclass(frozen=True, slots=True)
+class Basic:
+    """View: basic indexing, with one `Pick` or `Range` for each axis of the source."""
+
+    items: tuple[Pick | Range | NewAxis, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Permute:
+    """View: axes in another order."""
+
+    axes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Broadcast:
+    """View: read-only repetition along new axes and axes of size 1."""
+
+    shape: Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Reshape:
+    """The same elements in C order under another shape: a view where the strides allow it, else a copy."""
+
+    shape: Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """View: the real or imaginary part of a complex array."""
+
+    name: Literal["real", "imag"]
+
+
+@dataclass(frozen=True, slots=True)
+class Diagonal:
+    """View: the diagonal of two axes, as the last axis; read-only."""
+
+    offset: int
+    axis1: int
+    axis2: int
+    length: Dim
+
+
+ViewMap: TypeAlias = Basic | Permute | Broadcast | Reshape | Part | Diagonal
+
+
+class Emitter(Protocol):
+    """Receives the decomposition of a call."""
+
+    @property
+    def env(self) -> ShapeEnv:
+        """Decides relations between sizes."""
+
+    # What an argument is
+
+    def is_value(self, operand: Operand) -> TypeGuard[Value]:
+        """Whether the operand is an array or a NumPy scalar."""
+
+    def is_scalar(self, value: Value) -> bool:
+        """Whether the value is a NumPy scalar."""
+
+    def weak_type(self, operand: Operand) -> type | None:
+        """Return bool, int, float or complex for a Python scalar, None for anything else."""
+
+    def integer(self, operand: Operand) -> Dim | None:
+        """Return the integer that a Python int or a NumPy integer is known to be, None if it is not known."""
+
+    def array(self, operand: Operand) -> Value:
+        """Return the operand as ``np.asanyarray`` does: an array is itself, anything else becomes a new one."""
+
+    def scalar(self, value: Value) -> Value:
+        """Return a 0-d array as NumPy scalar, any other array as itself (``PyArray_Return``)."""
+
+    def may_fail(self) -> None:
+        """Say that the call can raise or warn for some values, where the primitives do not imply it."""
+
+    # The primitives
+
+    def map(
+        self, function: ScalarFunction, operands: Sequence[Operand], dtypes: Sequence[DType]
+    ) -> tuple[Value, ...]:
+        """Map: cast to the loop dtypes (inputs, then outputs), broadcast, apply elementwise."""
+
+    def reduce(
+        self,
+        function: ScalarFunction,
+        value: Value,
+        axes: tuple[int, ...],
+        dtype: DType,
+        initial: Operand = None,
+    ) -> Value:
+        """Reduce: cast to the loop dtype and fold these axes away."""
+
+    def arg_reduce(self, name: Literal["argmax", "argmin"], value: Value, axis: int) -> Value:
+        """ArgReduce: position of the first extreme element along an axis."""
+
+    def scan(self, function: ScalarFunction, value: Value, axis: int, dtype: DType) -> Value:
+        """Scan: running fold along an axis."""
+
+    def contract(
+        self, left: Value, right: Value, labels: tuple[str, str, str], dtype: DType
+    ) -> Value:
+        """Contract: sum of products, with axis labels as in ``einsum`` (left, right, result)."""
+
+    def view(self, value: Value, how: ViewMap) -> Value:
+        """View: other shape, same elements."""
+
+    def concat(self, values: Sequence[Value], axis: int, dtype: DType) -> Value:
+        """Concat: joined along an axis; other sizes agree already."""
+
+    def gather(self, value: Value, indices: tuple[Value, ...]) -> Value:
+        """Gather: the first axes indexed by integer arrays, broadcast together."""
+
+    def scatter(self, base: Value, item: Operand, where: ViewMap | tuple[Value, ...]) -> Value:
+        """Scatter: a new version of base with item, broadcast and cast, at a view of it or at index arrays.
+
+        Index arrays are integer arrays for the first axes, or one boolean array of base's shape.
+        """
+
+    def fill(self, shape: Shape, item: Operand, dtype: DType) -> Value:
+        """Fill: one Python scalar everywhere; None leaves the elements undefined."""
+
+    def iota(self, length: Dim, dtype: DType) -> Value:
+        """Fill by position: 0, 1, ... length-1."""
+
+    def sort(self, value: Value, axis: int, kind: str | None, *, indices: bool) -> Value:
+        """Sort along an axis; the positions of the sorted elements if ``indices``."""
+
+    def lib_call(
+        self,
+        function: Callable[..., object],
+        operands: Sequence[Operand],
+        options: dict[str, object],
+        results: Sequence[tuple[Shape, DType]],
+    ) -> tuple[Value, ...]:
+        """LibCall: a library routine, opaque but for its results."""

@@ -1,0 +1,336 @@
+"""The emitter that finds facts: runs an op's expansion over metas only; computes nothing and builds no graph.
+
+Its values are `MetaValue`: shape and dtype, and how the memory relates to an argument of the call. Sharing only moves
+down this chain, from view to view::
+
+    same      the argument itself
+    view      another array object over the argument's memory
+    maybe     the argument, a view of it, or new memory, by layout
+    fresh     new memory
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias, TypeGuard
+
+import numpy as np
+
+from bcjit.dims import Dim, Expr, ShapeEnv
+from bcjit.meta import ArrayMeta, ScalarMeta
+from bcjit.ops.emitter import (
+    Basic,
+    Broadcast,
+    Diagonal,
+    DType,
+    NewAxis,
+    Operand,
+    Part,
+    Permute,
+    Pick,
+    Range,
+    Reshape,
+    Shape,
+    Value,
+    ViewMap,
+)
+from bcjit.ops.opdef import Unsupported, WouldRaise
+from bcjit.ops.operands import (
+    INTP,
+    cast_can_fail,
+    check_dtype,
+    default_dtype,
+    weak_can_fail,
+)
+from bcjit.ops.scalar_functions import CAST, ScalarFunction
+
+__all__ = ["Argument", "MetaEmitter", "MetaValue", "Sharing"]
+
+Sharing: TypeAlias = Literal["same", "view", "maybe", "fresh"]
+Argument: TypeAlias = int | str  # position or keyword in the call
+
+_PYTHON_SCALARS = frozenset({bool, int, float, complex})
+_REAL_PART: dict[str, str] = {"F": "f", "D": "d", "G": "g"}
+
+
+@dataclass(frozen=True, slots=True)
+class MetaValue:
+    """A value of which only the facts are known."""
+
+    shape: Shape
+    dtype: DType
+    sharing: Sharing = "fresh"
+    origin: Argument | None = None  # the argument whose memory this shares (or may share)
+    is_scalar: bool = False
+    constant: np.generic | None = None  # a NumPy scalar that is known
+    written: bool = False  # a version of the argument that this call wrote
+
+    @property
+    def meta(self) -> ArrayMeta:
+        """What the caller gets."""
+        return ArrayMeta(self.shape, self.dtype, self.is_scalar)
+
+
+def _meta_value(value: Value) -> MetaValue:
+    assert isinstance(value, MetaValue)
+    return value
+
+
+class MetaEmitter:
+    """Collects the facts about one call; see `Emitter` for the methods."""
+
+    def __init__(self, env: ShapeEnv) -> None:
+        self.env = env
+        self.writes: list[Argument] = []
+        self.can_fail = False
+        self.sets_flags = False  # some result so far may have set a floating-point flag
+        self.torn = False
+
+    # Arguments
+
+    def argument(self, operand: object, where: Argument) -> object:
+        """Return an argument of the call as expand sees it: metas become values, also inside sequences."""
+        if isinstance(operand, ArrayMeta):
+            check_dtype(operand.dtype)
+            return MetaValue(
+                operand.shape, operand.dtype, "same", where, is_scalar=operand.is_scalar
+            )
+        if isinstance(operand, np.generic):
+            check_dtype(operand.dtype)
+            return MetaValue((), operand.dtype, "same", where, is_scalar=True, constant=operand)
+        if type(operand) is tuple:
+            return tuple(self.argument(item, where) for item in operand)
+        if type(operand) is list:
+            return [self.argument(item, where) for item in operand]
+        if type(operand) is slice:
+            return slice(
+                *(self.argument(i, where) for i in (operand.start, operand.stop, operand.step))
+            )
+        return operand
+
+    def is_value(self, operand: Operand) -> TypeGuard[Value]:
+        """See `Emitter.is_value`."""
+        return type(operand) is MetaValue
+
+    def is_scalar(self, value: Value) -> bool:
+        """See `Emitter.is_scalar`."""
+        return _meta_value(value).is_scalar
+
+    def weak_type(self, operand: Operand) -> type | None:
+        """See `Emitter.weak_type`."""
+        if isinstance(operand, ScalarMeta):
+            return operand.pytype
+        if isinstance(operand, Expr):
+            return int
+        return type(operand) if type(operand) in _PYTHON_SCALARS else None
+
+    def integer(self, operand: Operand) -> Dim | None:
+        """See `Emitter.integer`."""
+        if type(operand) is int or isinstance(operand, Expr):
+            return operand
+        if isinstance(operand, MetaValue) and isinstance(operand.constant, np.integer):
+            return int(operand.constant)
+        return None
+
+    def array(self, operand: Operand) -> Value:
+        """See `Emitter.array`."""
+        if isinstance(operand, MetaValue):
+            if operand.is_scalar:
+                return MetaValue((), operand.dtype, constant=operand.constant)
+            return operand
+        if isinstance(operand, tuple | list):
+            return self._constant_array(operand)
+        return self.fill((), operand, default_dtype(self, operand))
+
+    def _constant_array(self, items: Sequence[object]) -> Value:
+        if not _all_constant(items):
+            raise Unsupported("a sequence of values is used as an array")
+        try:
+            array = np.asarray(items)
+        except (ValueError, OverflowError) as error:
+            raise WouldRaise(str(error)) from None
+        return MetaValue(array.shape, check_dtype(array.dtype))
+
+    def scalar(self, value: Value) -> Value:
+        """See `Emitter.scalar`."""
+        value = _meta_value(value)
+        if value.shape or value.is_scalar:
+            return value
+        return MetaValue((), value.dtype, is_scalar=True)
+
+    def may_fail(self) -> None:
+        """See `Emitter.may_fail`."""
+        self.can_fail = True
+
+    def _may_set_flags(self) -> None:
+        self.can_fail = self.sets_flags = True
+
+    def _use(self, operand: Operand, dtype: DType, *, compares: bool = False) -> None:
+        """Account for the cast of an operand to a loop's dtype."""
+        if isinstance(operand, MetaValue):
+            fails = cast_can_fail(operand.dtype, dtype)
+        else:
+            weak = self.weak_type(operand)
+            assert weak is not None
+            fails = weak_can_fail(weak, operand, dtype, compares=compares)
+        if fails:
+            self._may_set_flags()
+
+    # Primitives
+
+    def map(
+        self, function: ScalarFunction, operands: Sequence[Operand], dtypes: Sequence[DType]
+    ) -> tuple[Value, ...]:
+        """See `Emitter.map`."""
+        shape: Shape = ()
+        for operand, dtype in zip(operands, dtypes, strict=False):
+            if isinstance(operand, MetaValue):
+                shape = self.env.broadcast(shape, operand.shape)
+            self._use(operand, dtype, compares=function.compares)
+        if function is CAST:
+            self._use(MetaValue((), dtypes[0]), dtypes[1])
+        if function.can_fail(dtypes[0]):
+            self._may_set_flags()
+        return tuple(MetaValue(shape, dtype) for dtype in dtypes[len(operands) :])
+
+    def reduce(
+        self,
+        function: ScalarFunction,
+        value: Value,
+        axes: tuple[int, ...],
+        dtype: DType,
+        initial: Operand = None,
+    ) -> Value:
+        """See `Emitter.reduce`."""
+        self._use(value, dtype)
+        if initial is not None:
+            self._use(initial, dtype)
+        if function.can_fail(dtype):
+            self._may_set_flags()
+        return MetaValue(tuple(d for i, d in enumerate(value.shape) if i not in axes), dtype)
+
+    def arg_reduce(self, name: Literal["argmax", "argmin"], value: Value, axis: int) -> Value:
+        """See `Emitter.arg_reduce`."""
+        del name
+        return MetaValue(value.shape[:axis] + value.shape[axis + 1 :], INTP)
+
+    def scan(self, function: ScalarFunction, value: Value, axis: int, dtype: DType) -> Value:
+        """See `Emitter.scan`."""
+        del axis
+        self._use(value, dtype)
+        if function.can_fail(dtype):
+            self._may_set_flags()
+        return MetaValue(value.shape, dtype)
+
+    def contract(
+        self, left: Value, right: Value, labels: tuple[str, str, str], dtype: DType
+    ) -> Value:
+        """See `Emitter.contract`."""
+        sizes: dict[str, Dim] = {}
+        for value, names in ((left, labels[0]), (right, labels[1])):
+            self._use(value, dtype)
+            for name, dim in zip(names, value.shape, strict=True):
+                sizes[name] = self.env.unify(sizes[name], dim) if name in sizes else dim
+        if dtype.kind in "fc":
+            self._may_set_flags()
+        return MetaValue(tuple(sizes[name] for name in labels[2]), dtype)
+
+    def view(self, value: Value, how: ViewMap) -> Value:
+        """See `Emitter.view`."""
+        value = _meta_value(value)
+        sharing: Sharing = "view" if value.sharing == "same" else value.sharing
+        if isinstance(how, Reshape) and sharing == "view":
+            sharing = "maybe"
+        dtype = value.dtype
+        if isinstance(how, Part):
+            dtype = np.dtype(_REAL_PART[value.dtype.char])
+        origin = None if sharing == "fresh" else value.origin
+        return MetaValue(_view_shape(value.shape, how), dtype, sharing, origin)
+
+    def concat(self, values: Sequence[Value], axis: int, dtype: DType) -> Value:
+        """See `Emitter.concat`."""
+        total: Dim = 0
+        for value in values:
+            self._use(value, dtype)
+            total = value.shape[axis] + total
+        shape = values[0].shape
+        return MetaValue((*shape[:axis], total, *shape[axis + 1 :]), dtype)
+
+    def gather(self, value: Value, indices: tuple[Value, ...]) -> Value:
+        """See `Emitter.gather`."""
+        shape: Shape = ()
+        for index in indices:
+            shape = self.env.broadcast(shape, index.shape)
+        self.may_fail()
+        return MetaValue(shape + value.shape[len(indices) :], value.dtype)
+
+    def scatter(self, base: Value, item: Operand, where: ViewMap | tuple[Value, ...]) -> Value:
+        """See `Emitter.scatter`."""
+        base = _meta_value(base)
+        self._use(item, base.dtype)
+        # The array may be read-only; index arrays may be out of bounds; both before anything is written.
+        self.can_fail = True
+        self.torn = self.torn or self.sets_flags
+        del where
+        if base.origin is not None and base.origin not in self.writes:
+            self.writes.append(base.origin)
+        return replace(base, written=True)
+
+    def fill(self, shape: Shape, item: Operand, dtype: DType) -> Value:
+        """See `Emitter.fill`."""
+        if item is not None:
+            self._use(item, dtype)
+        return MetaValue(shape, dtype)
+
+    def iota(self, length: Dim, dtype: DType) -> Value:
+        """See `Emitter.iota`."""
+        return MetaValue((length,), dtype)
+
+    def sort(self, value: Value, axis: int, kind: str | None, *, indices: bool) -> Value:
+        """See `Emitter.sort`."""
+        del axis, kind
+        return MetaValue(value.shape, INTP if indices else value.dtype)
+
+    def lib_call(
+        self,
+        function: Callable[..., object],
+        operands: Sequence[Operand],
+        options: dict[str, object],
+        results: Sequence[tuple[Shape, DType]],
+    ) -> tuple[Value, ...]:
+        """See `Emitter.lib_call`."""
+        del function, operands, options
+        self._may_set_flags()
+        return tuple(MetaValue(shape, dtype) for shape, dtype in results)
+
+
+def _all_constant(items: Sequence[object]) -> bool:
+    return all(
+        _all_constant(item) if isinstance(item, tuple | list) else type(item) in _PYTHON_SCALARS
+        for item in items
+    )
+
+
+def _view_shape(shape: Shape, how: ViewMap) -> Shape:
+    match how:
+        case Basic(items):
+            result: list[Dim] = []
+            for item in items:
+                if isinstance(item, Range):
+                    result.append(item.length)
+                elif isinstance(item, NewAxis):
+                    result.append(1)
+                else:
+                    assert isinstance(item, Pick)
+            return tuple(result)
+        case Permute(axes):
+            return tuple(shape[axis] for axis in axes)
+        case Broadcast(target) | Reshape(target):
+            return target
+        case Part():
+            return shape
+        case Diagonal():
+            kept = [d for i, d in enumerate(shape) if i not in {how.axis1, how.axis2}]
+            return (*kept, how.length)
+

@@ -1,0 +1,83 @@
+"""What an entry of the op table is, and the two ways to say no; holds no entries (those are in the op modules).
+
+An `OpDef` is one NumPy function. Its `Spelling` objects are the callables that mean it: a function, an ndarray method,
+a ufunc's ``reduce``, a Python operator. Each has an ``expand`` whose parameters after the emitter are the
+declared signature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from inspect import Signature, signature
+
+__all__ = ["OpDef", "OpFailure", "Sample", "Spelling", "Unsupported", "WouldRaise", "sample"]
+
+
+class OpFailure(Exception):  # noqa: N818 - base of two answers, not errors of the program
+    """An op cannot be put into a graph; ``reason`` is one sentence for the user."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Unsupported(OpFailure):
+    """The table does not describe this call: break the graph here."""
+
+
+class WouldRaise(OpFailure):
+    """NumPy raises for these shapes, dtypes or constants: break, so that it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Arguments for the tests, of real values."""
+
+    args: tuple[object, ...]
+    kwargs: Mapping[str, object]
+
+
+def sample(*args: object, **kwargs: object) -> Sample:
+    """Build a `Sample` as the call is written."""
+    return Sample(args, kwargs)
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """One callable that means an op."""
+
+    target: Callable[..., object]
+    expand: Callable[..., object]  # expand(e, *arguments of target)
+    samples: Callable[[], Iterable[Sample]]
+    method: str | None = None  # name of the ndarray attribute that is this, if it is one
+    of_scalar: bool = False  # the attribute of np.generic, not of np.ndarray
+    is_attribute: bool = False  # read (``x.T``), not called
+    signature: Signature = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "signature", signature(self.expand))
+
+
+@dataclass(frozen=True, slots=True)
+class OpDef:
+    """The entry for a NumPy function."""
+
+    name: str
+    spellings: tuple[Spelling, ...]
+    ulp: int = 0  # how far expand may be from NumPy, in units in the last place of the largest result
+
+    def spelling(self, target: Callable[..., object]) -> Spelling:
+        """Return the spelling of a callable that means this op; ``KeyError`` for any other.
+
+        Ufunc methods are compared by equality: ``np.add.reduce`` is a new object at each access.
+        """
+        for spelling in self.spellings:
+            if spelling.target is target or (
+                isinstance(target, _BUILTIN_METHOD) and spelling.target == target
+            ):
+                return spelling
+        raise KeyError(target)
+
+
+_BUILTIN_METHOD = type(len)

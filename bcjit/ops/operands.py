@@ -1,0 +1,291 @@
+"""What ops ask about their arguments: axes, dtypes, weak Python scalars, casts; emits casts only.
+
+Helpers shared by the op modules. They raise `Unsupported` or `WouldRaise` and never look at an emitter's values beyond
+shape and dtype.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from bcjit.dims import Dim, Expr, Relation, product
+from bcjit.ops.emitter import DType, Emitter, Operand, Shape, Value
+from bcjit.ops.opdef import Unsupported, WouldRaise
+from bcjit.ops.scalar_functions import CAST, ScalarFunction
+
+__all__ = [
+    "BOOL",
+    "FLOAT64",
+    "INTP",
+    "as_dtype",
+    "axis_index",
+    "axis_tuple",
+    "cast",
+    "cast_can_fail",
+    "check_dtype",
+    "constant",
+    "copy",
+    "default_dtype",
+    "equal",
+    "in_range",
+    "is_array",
+    "less",
+    "loop_dtypes",
+    "require_default",
+    "shape_argument",
+    "size_of",
+    "weak_can_fail",
+]
+
+BOOL: Final[DType] = np.dtype(np.bool_)
+INTP: Final[DType] = np.dtype(np.intp)
+FLOAT64: Final[DType] = np.dtype(np.float64)
+
+_PYTHON_TYPES: Final[frozenset[object]] = frozenset({bool, int, float, complex})
+_DEFAULT: Final[dict[type, DType]] = {
+    bool: BOOL,
+    int: np.dtype(np.int64) if np.dtype(int).itemsize == 8 else np.dtype(int),  # noqa: PLR2004
+    float: FLOAT64,
+    complex: np.dtype(np.complex128),
+}
+_CASTINGS: Final = ("no", "equiv", "safe", "same_kind", "unsafe", "same_value")
+# Largest magnitude that any Python number may have and still fit every float dtype (float16 ends at 65504).
+_FITS_ANY_FLOAT: Final = 65504
+
+
+# Sizes
+
+
+def equal(e: Emitter, left: Dim, right: Dim) -> bool:
+    """Whether two sizes are equal, decided by the environment."""
+    return e.env.decide(Relation("==", left, right))
+
+
+def less(e: Emitter, left: Dim, right: Dim) -> bool:
+    """Whether one size is smaller than another, decided by the environment."""
+    return e.env.decide(Relation("<", left, right))
+
+
+def in_range(e: Emitter, index: Dim, length: Dim) -> Dim | None:
+    """Return the index counted from the front, None if it is out of bounds."""
+    if less(e, index, 0):
+        index = index + length
+        return None if less(e, index, 0) else index
+    return index if less(e, index, length) else None
+
+
+def size_of(value: Value) -> Dim:
+    """Return the number of elements."""
+    return product(value.shape)
+
+
+def constant(e: Emitter, operand: Operand, name: str) -> int:
+    """Return an argument that must be a known int."""
+    integer = e.integer(operand)
+    if isinstance(integer, int):
+        return integer
+    if e.weak_type(operand) in {float, complex} or isinstance(operand, str):
+        raise WouldRaise(f"{name}: an integer is expected, got {operand!r}")
+    raise Unsupported(f"{name} is not a constant integer")
+
+
+def axis_index(e: Emitter, axis: Operand, ndim: int) -> int:
+    """Return an axis counted from the front."""
+    index = constant(e, axis, "axis")
+    if not -ndim <= index < ndim:
+        raise WouldRaise(f"axis {index} is out of bounds for array of dimension {ndim}")
+    return index % ndim
+
+
+def axis_tuple(e: Emitter, axis: Operand, ndim: int) -> tuple[int, ...]:
+    """Return the axes of a reduction: all for None, distinct and counted from the front."""
+    if axis is None:
+        return tuple(range(ndim))
+    if not isinstance(axis, tuple):
+        # NumPy allows axis 0 and -1 of a 0-d array (PyUFunc_GenericReduction).
+        if ndim == 0 and constant(e, axis, "axis") in {0, -1}:
+            return ()
+        return (axis_index(e, axis, ndim),)
+    axes = tuple(axis_index(e, item, ndim) for item in axis)
+    if len(set(axes)) != len(axes):
+        raise WouldRaise("duplicate value in 'axis'")
+    return axes
+
+
+def shape_argument(e: Emitter, shape: Operand, *, minus_one: bool = False) -> Shape:
+    """Return a shape given as int or as sequence of ints; -1 stays where allowed."""
+    items: Sequence[Operand] = shape if isinstance(shape, tuple | list) else (shape,)
+    dims: list[Dim] = []
+    for item in items:
+        dim = e.integer(item)
+        if dim is None:
+            if e.weak_type(item) in {float, complex} or item is None or isinstance(item, str):
+                raise WouldRaise(f"shape: integers are expected, got {item!r}")
+            raise Unsupported("a shape depends on values")
+        if minus_one and dim == -1:
+            dims.append(-1)
+            continue
+        if less(e, dim, 0):
+            raise WouldRaise("negative dimensions are not allowed")
+        dims.append(dim)
+    return tuple(dims)
+
+
+def require_default(value: object, default: object, name: str) -> None:
+    """Raise `Unsupported` unless an argument has the one value the table describes."""
+    if value is not default:
+        raise Unsupported(f"the argument {name} is not supported here")
+
+
+# Dtypes
+
+
+def check_dtype(dtype: DType) -> DType:
+    """Return a dtype the table describes: native bool, integers, floats and complex numbers."""
+    if dtype.kind not in "biufc" or not dtype.isnative:
+        raise Unsupported(f"arrays of dtype {dtype} are not supported")
+    return dtype
+
+
+def as_dtype(dtype: Operand) -> DType | None:
+    """Return what ``dtype=`` means, None for None."""
+    if dtype is None:
+        return None
+    if isinstance(dtype, np.dtype):
+        return check_dtype(dtype)
+    # Only types whose meaning NumPy knows by itself: another class may have a ``dtype`` attribute, which is user code.
+    known = isinstance(dtype, type) and (dtype in _PYTHON_TYPES or dtype in _NUMPY_TYPES)
+    if not known and not isinstance(dtype, str):
+        raise Unsupported("dtype: only NumPy's own dtypes are supported")
+    try:
+        return check_dtype(np.dtype(dtype))  # type: ignore[call-overload]
+    except TypeError as error:
+        raise WouldRaise(str(error)) from None
+
+
+_NUMPY_TYPES: Final[frozenset[object]] = frozenset(np.sctypeDict.values())
+
+
+def default_dtype(e: Emitter, operand: Operand) -> DType:
+    """Return the dtype ``np.asarray`` gives: an array's own, the default of a Python scalar."""
+    if e.is_value(operand):
+        return operand.dtype
+    weak = e.weak_type(operand)
+    if weak is None:
+        raise Unsupported(f"operands of type {type(operand).__name__} are not supported")
+    return _DEFAULT[weak]
+
+
+def _descriptor(e: Emitter, operand: Operand) -> DType | type:
+    """Return what ``resolve_dtypes`` wants for an operand; a Python bool is not weak."""
+    weak = e.weak_type(operand)
+    return weak if weak in {int, float, complex} else default_dtype(e, operand)
+
+
+def loop_dtypes(
+    e: Emitter,
+    function: ScalarFunction,
+    operands: Sequence[Operand],
+    *,
+    dtype: DType | None = None,
+    out: DType | None = None,
+    casting: object = "same_kind",
+) -> tuple[DType, ...]:
+    """Return the dtypes of a ufunc's loop, inputs then outputs, as NumPy itself resolves them."""
+    ufunc = function.ufunc
+    assert ufunc is not None
+    if casting not in _CASTINGS:
+        raise WouldRaise(f"casting: one of {', '.join(_CASTINGS)} is expected")
+    given = tuple(_descriptor(e, operand) for operand in operands)
+    outputs = (out,) * ufunc.nout
+    # dtype= fixes the outputs only (NumPy ufunc_object.c: _get_fixed_signature).
+    fixed = {} if dtype is None else {"signature": (None,) * ufunc.nin + (dtype,) * ufunc.nout}
+    try:
+        found: tuple[DType, ...] = ufunc.resolve_dtypes(
+            (*given, *outputs), casting=casting, **fixed
+        )
+    except (TypeError, ValueError) as error:
+        raise WouldRaise(str(error)) from None
+    for item in found:
+        check_dtype(item)
+    for operand, item in zip(operands, found, strict=False):
+        _check_fits(operand, item, compares=function.compares)
+    return found
+
+
+def _check_fits(operand: Operand, dtype: DType, *, compares: bool) -> None:
+    """Raise if a constant Python int does not fit an integer loop (NEP 50; comparisons accept any int)."""
+    if type(operand) is int and dtype.kind in "iu" and not compares:
+        limits = np.iinfo(dtype)
+        if not limits.min <= operand <= limits.max:
+            raise WouldRaise(f"Python integer {operand} out of bounds for {dtype}")
+
+
+# Casts
+
+
+def cast_can_fail(source: DType, target: DType) -> bool:
+    """Whether casting some value sets a floating-point flag: overflow when narrowing, invalid to integers."""
+    if source == target or target.kind == "b" or source.kind == "b":
+        return False
+    if target.kind in "iu":
+        return source.kind in "fc"
+    if source.kind in "iu":
+        # Every integer dtype fits float32's range; float16 takes up to 65504.
+        return _float_size(target) == 2 and (source.itemsize > 2 or source.str[1:] == "u2")  # noqa: PLR2004
+    return _float_size(target) < _float_size(source)
+
+
+def _float_size(dtype: DType) -> int:
+    return dtype.itemsize // 2 if dtype.kind == "c" else dtype.itemsize
+
+
+def weak_can_fail(weak: type, operand: Operand, dtype: DType, *, compares: bool = False) -> bool:
+    """Whether a Python scalar can fail to become the loop's dtype."""
+    if weak is bool or dtype.kind == "b":
+        return False
+    if weak is int and dtype.kind in "iu":
+        # A constant has been checked; a size fits 8 bytes, but not every expression of sizes does.
+        return not compares and type(operand) is not int
+    if weak is int and type(operand) is not int:
+        # Larger than any float, or than float16.
+        return True
+    if isinstance(operand, bool | int | float):
+        return not _float_fits(operand, dtype)
+    return _float_size(dtype) < 8 or dtype.kind not in "fc"  # noqa: PLR2004
+
+
+def _float_fits(number: float, dtype: DType) -> bool:
+    finite = abs(number) <= _FITS_ANY_FLOAT
+    # A subnormal result sets the underflow flag.
+    return finite and (number == 0 or abs(number) >= 2.0**-14 or _float_size(dtype) >= 8)  # noqa: PLR2004
+
+
+def cast(e: Emitter, value: Value, dtype: DType) -> Value:
+    """Return a value in another dtype; itself if it has that already."""
+    if value.dtype == dtype:
+        return value
+    return copy(e, value, dtype)
+
+
+def copy(e: Emitter, value: Operand, dtype: DType | None = None) -> Value:
+    """Return a new array with the elements of a value, cast."""
+    source = default_dtype(e, value)
+    target = source if dtype is None else dtype
+    if source.kind == "c" and target.kind in "iuf":
+        raise Unsupported("casting complex to real warns")
+    (result,) = e.map(CAST, (value,), (source, target))
+    return result
+
+
+def is_array(e: Emitter, operand: Any) -> bool:
+    """Whether an operand is an array, not a NumPy scalar."""
+    return e.is_value(operand) and not e.is_scalar(operand)
+
+
+def is_symbolic(dim: Dim) -> bool:
+    """Whether a size is not a constant."""
+    return isinstance(dim, Expr)

@@ -1,0 +1,149 @@
+"""The table of scalar functions: one row for each elementwise NumPy function; knows nothing about arrays.
+
+A row gives the ufunc, and the kinds of loop dtypes for which its inner loop can neither raise nor set a visible
+floating-point flag, whatever the values (``quiet``). Kinds are those of ``np.dtype.kind``: b, i, u, f, c. What is not sure is
+left out. Comparisons and extremes of NaN are quiet because their loops clear the flags
+(NumPy ``loops_comparison.dispatch.c.src``, ``loops_minmax.dispatch.c.src``: ``npy_clear_floatstatus_barrier``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+__all__ = ["CAST", "SCALAR_FUNCTIONS", "SELECT", "ScalarFunction", "row"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarFunction:
+    """One row: a function of scalars."""
+
+    name: str  # NumPy's
+    ufunc: np.ufunc | None  # None: not a ufunc (cast, select)
+    quiet: str  # kinds of the loop's first input for which nothing can go wrong
+    compares: bool = False  # accepts Python ints that do not fit the other operand's dtype
+    ulp: int = 0  # how far another correct implementation may be, in units in the last place
+
+    @property
+    def nin(self) -> int:
+        """Number of inputs."""
+        return self.ufunc.nin if self.ufunc is not None else {"cast": 1, "select": 3}[self.name]
+
+    @property
+    def nout(self) -> int:
+        """Number of results."""
+        return self.ufunc.nout if self.ufunc is not None else 1
+
+    def can_fail(self, dtype: np.dtype[Any]) -> bool:
+        """Whether the loop for this first input dtype can raise or set a flag."""
+        return dtype.kind not in self.quiet
+
+
+_COMPARISONS: Final = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
+
+# name: quiet kinds
+_QUIET: Final[dict[str, str]] = {
+    "absolute": "biuf",
+    "add": "biu",
+    "arccos": "",
+    "arccosh": "",
+    "arcsin": "",
+    "arcsinh": "",
+    "arctan": "",
+    "arctan2": "",
+    "arctanh": "",
+    "bitwise_and": "biu",
+    "bitwise_count": "biu",
+    "bitwise_or": "biu",
+    "bitwise_xor": "biu",
+    "cbrt": "",
+    "ceil": "biuf",
+    "conjugate": "biufc",
+    "copysign": "f",
+    "cos": "",
+    "cosh": "",
+    "deg2rad": "",
+    "degrees": "",
+    "divide": "",
+    "divmod": "",
+    "exp": "",
+    "exp2": "",
+    "expm1": "",
+    "fabs": "f",
+    "float_power": "",
+    "floor": "biuf",
+    "floor_divide": "",
+    "fmax": "biufc",
+    "fmin": "biufc",
+    "fmod": "",
+    "frexp": "",
+    "gcd": "",
+    "heaviside": "",
+    "hypot": "",
+    "invert": "biu",
+    "isfinite": "biufc",
+    "isinf": "biufc",
+    "isnan": "biufc",
+    "lcm": "",
+    "ldexp": "",
+    "left_shift": "iu",
+    "log": "",
+    "log10": "",
+    "log1p": "",
+    "log2": "",
+    "logaddexp": "",
+    "logaddexp2": "",
+    "logical_and": "biufc",
+    "logical_not": "biufc",
+    "logical_or": "biufc",
+    "logical_xor": "biufc",
+    "maximum": "biufc",
+    "minimum": "biufc",
+    "modf": "",
+    "multiply": "biu",
+    "negative": "iufc",
+    "nextafter": "",
+    "positive": "iufc",
+    "power": "",
+    "rad2deg": "",
+    "radians": "",
+    "reciprocal": "",
+    "remainder": "",
+    "right_shift": "iu",
+    "rint": "biuf",
+    "sign": "iuf",
+    "signbit": "f",
+    "sin": "",
+    "sinh": "",
+    "spacing": "",
+    "sqrt": "",
+    "square": "iu",
+    "subtract": "iu",
+    "tan": "",
+    "tanh": "",
+    "trunc": "biuf",
+} | dict.fromkeys(_COMPARISONS, "biufc")
+
+
+def _rows() -> dict[str, ScalarFunction]:
+    rows: dict[str, ScalarFunction] = {}
+    for name, quiet in _QUIET.items():
+        # A name may be newer than the oldest NumPy.
+        ufunc = getattr(np, name, None)
+        if isinstance(ufunc, np.ufunc):
+            rows[name] = ScalarFunction(name, ufunc, quiet, compares=name in _COMPARISONS)
+    return rows
+
+
+SCALAR_FUNCTIONS: Final[dict[str, ScalarFunction]] = _rows()
+# astype: the cast itself says whether it can fail.
+CAST: Final = ScalarFunction("cast", None, "biufc")
+# where(condition, x, y)
+SELECT: Final = ScalarFunction("select", None, "biufc")
+
+
+def row(name: str) -> ScalarFunction:
+    """Return the row of a scalar function that every supported NumPy has."""
+    return SCALAR_FUNCTIONS[name]

@@ -1,0 +1,80 @@
+"""The op table itself: which callable or ndarray attribute is which op; never calls what it looks up.
+
+Op modules call `define` when they are imported; ``bcjit.ops`` imports them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from types import BuiltinFunctionType
+from typing import Final
+
+import numpy as np
+
+from bcjit.ops.opdef import OpDef, Spelling
+
+__all__ = ["all_ops", "define", "lookup", "lookup_attribute", "lookup_method"]
+
+Target = Callable[..., object]
+
+_OPS: Final[dict[str, OpDef]] = {}
+# Keyed by identity: hashing or comparing an unknown object would run its code. The spellings keep the targets alive.
+_BY_IDENTITY: Final[dict[int, OpDef]] = {}
+_BY_UFUNC_METHOD: Final[dict[tuple[int, str], OpDef]] = {}
+_ATTRIBUTES: Final[dict[tuple[str, bool, bool], tuple[OpDef, Target]]] = {}
+
+
+def define(name: str, spellings: Iterable[Spelling], ulp: int = 0) -> OpDef:
+    """Add an op; a callable, like a name, can be in the table once."""
+    op = OpDef(name, tuple(spellings), ulp)
+    if name in _OPS:
+        raise ValueError(f"{name}: the op table has this name already")
+    _OPS[name] = op
+    for spelling in op.spellings:
+        _add(op, spelling)
+    return op
+
+
+def _add(op: OpDef, spelling: Spelling) -> None:
+    target = spelling.target
+    owner = _ufunc_of(target)
+    if owner is not None:
+        _BY_UFUNC_METHOD[id(owner), target.__name__] = op
+    else:
+        other = _BY_IDENTITY.setdefault(id(target), op)
+        if other is not op:
+            raise ValueError(f"{target!r} is in the op table as {other.name} and as {op.name}")
+    if spelling.method is not None:
+        key = (spelling.method, spelling.of_scalar, spelling.is_attribute)
+        _ATTRIBUTES[key] = (op, target)
+
+
+def _ufunc_of(target: object) -> np.ufunc | None:
+    """Return the ufunc whose ``reduce`` or other method this is."""
+    if type(target) is BuiltinFunctionType and type(target.__self__) is np.ufunc:
+        return target.__self__
+    return None
+
+
+def lookup(target: object) -> OpDef | None:
+    """Return the op that a callable means, None for one that is not in the table; runs no code of the callable."""
+    owner = _ufunc_of(target)
+    if owner is not None:
+        assert isinstance(target, BuiltinFunctionType)
+        return _BY_UFUNC_METHOD.get((id(owner), target.__name__))
+    return _BY_IDENTITY.get(id(target))
+
+
+def lookup_method(name: str, *, is_scalar: bool = False) -> tuple[OpDef, Target] | None:
+    """Return op and target of an ndarray method (of ``np.generic``'s if ``is_scalar``): ``target(x, *args)``."""
+    return _ATTRIBUTES.get((name, is_scalar, False))
+
+
+def lookup_attribute(name: str, *, is_scalar: bool = False) -> tuple[OpDef, Target] | None:
+    """Return op and target of an ndarray attribute that is read and not called: ``target(x)`` is ``x.name``."""
+    return _ATTRIBUTES.get((name, is_scalar, True))
+
+
+def all_ops() -> tuple[OpDef, ...]:
+    """Return every entry, in the order of definition."""
+    return tuple(_OPS.values())
