@@ -1,0 +1,35 @@
+"""The captured graph: nodes, checks, text, Python source; it must not know how graphs are captured or compiled."""
+
+from bcjit.fx_graph.codegen import CodegenResult, GraphFunction, locate_failure, to_source
+from bcjit.fx_graph.graph import Graph, Mark
+from bcjit.fx_graph.interpreter import Interpreter
+from bcjit.fx_graph.node import (
+    Alias,
+    Node,
+    NodeKind,
+    Operand,
+    exprs_in,
+    leaves,
+    map_operand,
+    nodes_in,
+)
+from bcjit.fx_graph.passes import eliminate_dead_code
+
+__all__ = [
+    "Alias",
+    "CodegenResult",
+    "Graph",
+    "GraphFunction",
+    "Interpreter",
+    "Mark",
+    "Node",
+    "NodeKind",
+    "Operand",
+    "eliminate_dead_code",
+    "exprs_in",
+    "leaves",
+    "locate_failure",
+    "map_operand",
+    "nodes_in",
+    "to_source",
+]

@@ -1,0 +1,250 @@
+"""A graph as the source of one Python function, NumPy bit for bit; it must not know what a target computes.
+
+Two regions. Before the first effect (write or draw) a failure may run everything again, so a value that is used once
+is nested into the expression that uses it: NumPy then reuses the buffers of temporaries and frees them as early as in
+the user's own code. From the first effect on there is one node a line, so that a failure's line is its node.
+
+The function's globals hold ``__warningregistry__ = 0``: a warning that Python would attribute to the graph raises
+TypeError (CPython ``Python/_warnings.c``, ``warn_explicit``: "'registry' must be a dict or None").
+"""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import weakref
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from types import FunctionType, TracebackType
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
+
+from bcjit.errors import InternalError
+from bcjit.fx_graph.expressions import Expression, Renderer
+from bcjit.fx_graph.node import Node, NodeKind
+from bcjit.meta import ArrayMeta
+
+if TYPE_CHECKING:
+    from bcjit.dims import Symbol
+    from bcjit.fx_graph.graph import Graph
+
+__all__ = [
+    "CodegenResult", "ForcedFailure", "GraphFunction", "locate_failure", "to_callable", "to_source",
+]  # fmt: skip
+
+GraphFunction: TypeAlias = FunctionType
+
+# Deeper nesting helps nothing, and the parser takes at most 200 brackets (CPython Parser/tokenizer.h, MAXLEVEL).
+_DEEPEST: Final = 20
+_RESULT_KEY: Final = "__bcjit_codegen__"
+_counter: Final = itertools.count()
+
+
+class ForcedFailure(Exception):
+    """Raised by generated code where a test asked for a failure."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodegenResult:
+    """The source of a graph's function and what it needs."""
+
+    source: str
+    name: str  # of the function
+    namespace: dict[str, object]  # its globals
+    line_to_node: dict[int, Node]  # a line's node; nodes nested in a line belong to the outermost
+    variables: dict[str, Node]  # local variable -> node
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """A line that runs one node."""
+
+    node: Node
+    text: str
+    reads: frozenset[Node]  # nodes whose variables it reads
+    symbols: tuple[Symbol, ...]  # symbols it needs
+    binds: bool  # whether it assigns the node's variable
+
+
+@dataclass(slots=True)
+class _Plan:
+    """What is nested, what is bound, in which order."""
+
+    renderer: Renderer
+    keep: frozenset[Node]
+    forced: Node | None  # fail just before this node
+    statements: list[_Statement] = field(default_factory=list)
+
+
+def to_source(
+    graph: Graph, *, keep: Collection[Node] = (), force_failure_at: int | None = None
+) -> CodegenResult:
+    """Return the source of the graph's function.
+
+    Parameters
+    ----------
+    keep
+        Nodes whose values a bail-out record needs: they are variables, and live to the end.
+    force_failure_at
+        Raise `ForcedFailure` just before this call of ``graph.calls`` (their number: before the output; beyond: never).
+    """
+    output = graph.output_node
+    if output is None:
+        raise InternalError(f"{graph!r} has no output; code is made of complete graphs")
+    steps = (*graph.calls, output)
+    forced = None
+    if force_failure_at is not None and force_failure_at < len(steps):
+        forced = steps[force_failure_at]
+    plan = _Plan(Renderer(graph), frozenset(keep), forced)
+    nestable = _nestable(graph, plan) if forced is None else frozenset()
+    for node in steps:
+        _place(plan, node, nest=node in nestable)
+    return _write(graph, plan)
+
+
+def _nestable(graph: Graph, plan: _Plan) -> frozenset[Node]:
+    """Return the nodes that may stand inside the expression of their user.
+
+    Both are pure and before the first effect, and the value is used once: running it later, just before its use,
+    changes nothing but which of several failures comes first, and after any of them the part starts again.
+    """
+    counts = Counter(used for node in graph.nodes for used in node.uses())
+    found: set[Node] = set()
+    for node in graph.nodes:
+        if node.has_effect:
+            # Nothing is nested into the first effect: its failure must be told from its operands'.
+            break
+        if node.kind in (NodeKind.CALL, NodeKind.OUTPUT):
+            found.update(
+                used
+                for used in node.uses()
+                if used.kind is NodeKind.CALL and counts[used] == 1 and used not in plan.keep
+            )
+    return frozenset(found)
+
+
+def _place(plan: _Plan, node: Node, *, nest: bool) -> None:
+    """Write one node: nested into its user, or as a statement."""
+    if node.kind not in (NodeKind.CALL, NodeKind.OUTPUT):
+        raise InternalError(f"{node.kind.value} nodes cannot be run yet: {node.name}")
+    if node.kind is NodeKind.OUTPUT:
+        value = plan.renderer.expression(node)
+        _add(plan, node, f"return {value.text}", value, binds=False)
+        return
+    effect = plan.renderer.effect(node)
+    if effect is not None:
+        _add(plan, node, effect.text, effect, binds=node.has_value)
+        return
+    value = plan.renderer.expression(node)
+    if nest and value.depth < _DEEPEST:
+        plan.renderer.nested[node] = value
+        return
+    binds = bool(node.users) or node in plan.keep
+    _add(plan, node, f"{node.name} = {value.text}" if binds else value.text, value, binds=binds)
+
+
+def _add(plan: _Plan, node: Node, text: str, value: Expression, *, binds: bool) -> None:
+    plan.statements.append(_Statement(node, text, value.reads, value.symbols, binds))
+
+
+def _write(graph: Graph, plan: _Plan) -> CodegenResult:
+    renderer = plan.renderer
+    name = renderer.new_name("graph")
+    variables = {node.name: node for node in graph.inputs}
+    lines = [f"def {name}({', '.join(variables)}):"]
+    line_to_node: dict[int, Node] = {}
+    dead_after = _last_reads(plan)
+    symbols_read: set[Symbol] = set()
+    for index, statement in enumerate(plan.statements):
+        prologue = [
+            f"{renderer.symbol_name(symbol)} = {graph.symbols[symbol][0].name}.shape[{axis}]"
+            for symbol in statement.symbols
+            if symbol not in symbols_read and (axis := graph.symbols[symbol][1]) is not None
+        ]
+        symbols_read.update(statement.symbols)
+        if statement.node is plan.forced:
+            prologue.append(f"raise {renderer.bind(ForcedFailure, 'ForcedFailure')}")
+        text = statement.text
+        if dead_after[index]:
+            text += f"; del {', '.join(dead_after[index])}"
+        if statement.binds:
+            variables[statement.node.name] = statement.node
+        for line in (*prologue, text):
+            lines.append(f"    {line}")
+            line_to_node[len(lines)] = statement.node
+    namespace = {
+        **renderer.namespace, "__name__": "bcjit.graph", "__warningregistry__": 0,
+    }  # fmt: skip
+    return CodegenResult("\n".join(lines) + "\n", name, namespace, line_to_node, variables)
+
+
+def _last_reads(plan: _Plan) -> list[list[str]]:
+    """Return, for each statement, the variables that nothing reads any more.
+
+    Only arrays are worth it, inputs belong to the caller, and at the last call or the return the function's own
+    end is soon enough.
+    """
+    last: dict[Node, int] = {}
+    for index, statement in enumerate(plan.statements):
+        if statement.binds:
+            last[statement.node] = index
+        last.update(dict.fromkeys(statement.reads, index))
+    dead: list[list[str]] = [[] for _ in plan.statements]
+    for node, index in last.items():
+        big = node.multi or any(isinstance(m, ArrayMeta) and not m.is_scalar for m in node.meta)
+        ours = node.kind is NodeKind.CALL and node not in plan.keep
+        if ours and big and index < len(plan.statements) - 2:
+            dead[index].append(node.name)
+    return dead
+
+
+def to_callable(
+    graph: Graph, *, keep: Collection[Node] = (), force_failure_at: int | None = None
+) -> GraphFunction:
+    """Return the function: it takes the graph's inputs in order and returns the tuple of its outputs.
+
+    Its source is in `linecache` while it lives. See `to_source` for the parameters, `locate_failure` for failures.
+    """
+    result = to_source(graph, keep=keep, force_failure_at=force_failure_at)
+    filename = f"<bcjit graph {next(_counter)}>"
+    made: dict[str, object] = {}
+    # The function is not put into its own globals: that would be a reference cycle.
+    exec(compile(result.source, filename, "exec", dont_inherit=True), result.namespace, made)
+    function = cast("FunctionType", made[result.name])
+    function.__dict__[_RESULT_KEY] = result
+    # No modification time: linecache.checkcache leaves such entries alone.
+    lines = result.source.splitlines(keepends=True)
+    linecache.cache[filename] = (len(result.source), None, lines, filename)
+    weakref.finalize(function, linecache.cache.pop, filename, None).atexit = False
+    return function
+
+
+def locate_failure(
+    exc: BaseException, function: GraphFunction
+) -> tuple[Node, dict[Node, object]] | None:
+    """Say which node of a graph's function raised `exc`, and the values of the nodes bound so far.
+
+    Before the first effect the node is the outermost of its line, and values nested into others are missing. The node
+    itself is never among the values, inputs always are, constants (their own values) are not. The frame's variables are released: this can be asked once.
+    None when the exception did not come from a run of this function.
+    """
+    result: CodegenResult | None = function.__dict__.get(_RESULT_KEY)
+    traceback = exc.__traceback__
+    while traceback is not None and traceback.tb_frame.f_code is not function.__code__:
+        traceback = traceback.tb_next
+    if result is None or traceback is None:
+        return None
+    node = result.line_to_node.get(traceback.tb_lineno)
+    if node is None:
+        return None
+    return node, _values(result, node, traceback)
+
+
+def _values(result: CodegenResult, failed: Node, traceback: TracebackType) -> dict[Node, object]:
+    bound = dict(traceback.tb_frame.f_locals)
+    traceback.tb_frame.clear()
+    return {
+        node: bound[name]
+        for name, node in result.variables.items()
+        if node is not failed and name in bound
+    }

@@ -1,0 +1,296 @@
+"""Calls of a graph as Python expressions: operators, methods, subscripts, constants; it places no statements.
+
+Every form here does exactly what ``target(*args, **kwargs)`` does, on the types that the nodes' metas promise.
+"""
+
+from __future__ import annotations
+
+import keyword
+import math
+import operator
+from dataclasses import dataclass
+from types import MethodDescriptorType, MethodWrapperType
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from bcjit.dims import Expr, Symbol
+from bcjit.fx_graph.node import Node, NodeKind, Operand
+from bcjit.fx_graph.printer import target_name
+from bcjit.meta import ArrayMeta
+
+if TYPE_CHECKING:
+    from bcjit.fx_graph.graph import Graph
+
+__all__ = ["Expression", "Renderer"]
+
+INFIX: Final[dict[object, str]] = {
+    operator.add: "+", operator.sub: "-", operator.mul: "*", operator.truediv: "/",
+    operator.floordiv: "//", operator.mod: "%", operator.pow: "**", operator.matmul: "@",
+    operator.and_: "&", operator.or_: "|", operator.xor: "^", operator.lshift: "<<",
+    operator.rshift: ">>", operator.lt: "<", operator.le: "<=", operator.eq: "==",
+    operator.ne: "!=", operator.gt: ">", operator.ge: ">=",
+}  # fmt: skip
+PREFIX: Final[dict[object, str]] = {operator.neg: "-", operator.pos: "+", operator.invert: "~"}
+IN_PLACE: Final[dict[object, str]] = {
+    operator.iadd: "+=", operator.isub: "-=", operator.imul: "*=", operator.itruediv: "/=",
+    operator.ifloordiv: "//=", operator.imod: "%=", operator.ipow: "**=", operator.imatmul: "@=",
+    operator.iand: "&=", operator.ior: "|=", operator.ixor: "^=", operator.ilshift: "<<=",
+    operator.irshift: ">>=",
+}  # fmt: skip
+
+# Longer integers meet the limit of int <-> str conversion; they are bound by name.
+_INT_BITS: Final = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """How a value is written."""
+
+    text: str
+    atom: bool  # needs no parentheses beside an operator
+    depth: int  # calls nested in one another
+    reads: frozenset[Node]  # nodes whose variables it reads
+    symbols: tuple[Symbol, ...]  # symbols it reads, in order
+
+
+class Renderer:
+    """Writes the calls of one graph, and collects the globals they need.
+
+    Attributes
+    ----------
+    namespace
+        Globals so far: functions, and constants whose text is not exact.
+    nested
+        Nodes written inside the expression of their user, instead of as a variable.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        # min and max: dims.Expr.source calls them by name, and no node has these names.
+        self.namespace: dict[str, object] = {"min": min, "max": max}
+        self.nested: dict[Node, Expression] = {}
+        self._names: set[str] = {node.name for node in graph.nodes} | set(self.namespace)
+        self._global_of: dict[int, str] = {}
+        self._symbol_names: dict[Symbol, str] = {}
+        self._reads: dict[Node, None] = {}
+        self._symbols: dict[Symbol, None] = {}
+        self._depth = 0
+
+    # Whole nodes
+
+    def expression(self, node: Node) -> Expression:
+        """Return the value of a call or an output node as an expression."""
+        return self._collect(*self._value(node))
+
+    def effect(self, node: Node) -> Expression | None:
+        """Return a call as a statement (in-place operator, item assignment); None if it is none."""
+        first = node.args[0] if node.args else None
+        if node.kwargs or not isinstance(first, Node):
+            return None
+        sign = IN_PLACE.get(node.target)
+        if sign is not None and len(node.args) == 2:
+            name, left = node.name, self._operand(first)[0]
+            return self._collect(
+                f"{name} = {left}; {name} {sign} {self._operand(node.args[1])[0]}", False
+            )
+        if node.target is operator.setitem and len(node.args) == 3 and not node.has_value:
+            base, value = self._atom(first), self._operand(node.args[2])[0]
+            return self._collect(f"{base}[{self._subscript(node.args[1])}] = {value}", False)
+        return None
+
+    def symbol_name(self, symbol: Symbol) -> str:
+        """Return the variable of a symbol: the input itself when it is the int."""
+        node, axis = self.graph.symbols[symbol]
+        if axis is None:
+            return node.name
+        name = self._symbol_names.get(symbol)
+        if name is None:
+            name = self._symbol_names[symbol] = self.new_name(symbol.name)
+        return name
+
+    def bind(self, value: object, hint: str) -> str:
+        """Return the global name of an object."""
+        name = self._global_of.get(id(value))
+        if name is None:
+            name = self._global_of[id(value)] = self.new_name(hint)
+            self.namespace[name] = value
+        return name
+
+    def _collect(self, text: str, atom: bool) -> Expression:
+        found = Expression(
+            text, atom, self._depth + 1, frozenset(self._reads), tuple(self._symbols)
+        )
+        self._reads, self._symbols, self._depth = {}, {}, 0
+        return found
+
+    def _value(self, node: Node) -> tuple[str, bool]:
+        if node.kind is NodeKind.OUTPUT:
+            return self._operand(node.args)
+        plain = not node.kwargs and bool(node.args) and isinstance(node.args[0], Node)
+        special = self._special(node) if plain else None
+        return special if special is not None else (self._call(node), True)
+
+    def _special(self, node: Node) -> tuple[str, bool] | None:
+        """Return operators, subscripts and attributes: calls without keywords over a node."""
+        first, *rest = node.args
+        sign = INFIX.get(node.target)
+        if sign is not None and len(rest) == 1:
+            return f"{self._atom(first)} {sign} {self._atom(rest[0])}", False
+        sign = PREFIX.get(node.target)
+        if sign is not None and not rest:
+            return f"{sign}{self._atom(first)}", False
+        if node.target is operator.getitem and len(rest) == 1:
+            return f"{self._atom(first)}[{self._subscript(rest[0])}]", True
+        attribute = _attribute(node)
+        if attribute is not None and not rest:
+            return f"{self._atom(first)}.{attribute}", True
+        return None
+
+    def _call(self, node: Node) -> str:
+        args = list(node.args)
+        if _is_method(node):
+            function = f"{self._atom(args.pop(0))}.{getattr(node.target, '__name__', '')}"
+        else:
+            function = self.bind(node.target, _short(target_name(node.target)))
+        words = [self._operand(arg)[0] for arg in args]
+        if all(key.isidentifier() and not keyword.iskeyword(key) for key in node.kwargs):
+            words.extend(f"{key}={self._operand(arg)[0]}" for key, arg in node.kwargs.items())
+        else:
+            words.append(f"**{self._operand(node.kwargs)[0]}")
+        return f"{function}({', '.join(words)})"
+
+    # Operands
+
+    def _atom(self, operand: Operand) -> str:
+        text, atom = self._operand(operand)
+        return text if atom else f"({text})"
+
+    def _operand(self, operand: Operand) -> tuple[str, bool]:
+        """Return the text of an operand, and whether it needs no parentheses."""
+        if isinstance(operand, Node):
+            return self._node(operand)
+        if isinstance(operand, Expr):
+            for symbol in sorted(operand.symbols(), key=Symbol.key):
+                self._symbols[symbol] = None
+            names = {symbol: self.symbol_name(symbol) for symbol in operand.symbols()}
+            text = operand.source(names)
+            return text, text.isidentifier()
+        if type(operand) is tuple:
+            inner = ", ".join(self._operand(item)[0] for item in operand)
+            return f"({inner},)" if len(operand) == 1 else f"({inner})", True
+        if type(operand) is list:
+            return f"[{', '.join(self._operand(item)[0] for item in operand)}]", True
+        if type(operand) is dict:
+            pairs = (
+                f"{self._constant(key)[0]}: {self._operand(value)[0]}"
+                for key, value in operand.items()
+            )
+            return f"{{{', '.join(pairs)}}}", True
+        if isinstance(operand, slice):
+            parts = (operand.start, operand.stop, operand.step)
+            inner = ", ".join(self._operand(part)[0] for part in parts)
+            return f"{self.bind(slice, 'slice')}({inner})", True
+        return self._constant(operand)
+
+    def _node(self, node: Node) -> tuple[str, bool]:
+        if node.kind is NodeKind.CONST:
+            return self.bind(node.target, node.name), True
+        nested = self.nested.get(node)
+        if nested is None:
+            self._reads[node] = None
+            return node.name, True
+        self._reads.update(dict.fromkeys(nested.reads))
+        self._symbols.update(dict.fromkeys(nested.symbols))
+        self._depth = max(self._depth, nested.depth)
+        return nested.text, nested.atom
+
+    def _subscript(self, key: Operand) -> str:
+        """Write what stands between the brackets; slices have their own syntax at the top and in one tuple."""
+        if type(key) is tuple and key:
+            inner = ", ".join(self._slice_or_operand(item) for item in key)
+            return f"{inner}," if len(key) == 1 else inner
+        return self._slice_or_operand(key)
+
+    def _slice_or_operand(self, key: Operand) -> str:
+        if not isinstance(key, slice):
+            return self._operand(key)[0]
+        start, stop, step = (
+            "" if part is None else self._operand(part)[0]
+            for part in (key.start, key.stop, key.step)
+        )
+        return f"{start}:{stop}:{step}" if step else f"{start}:{stop}"
+
+    def _constant(self, value: object) -> tuple[str, bool]:
+        text = _literal(value)
+        if text is None:
+            return self.bind(value, _short(_constant_hint(value))), True
+        return text, not text.startswith("-")
+
+    def new_name(self, wanted: str) -> str:
+        """Return and take a name that no variable and no global has."""
+        name = wanted
+        for number in range(1, len(self._names) + 2):
+            if name not in self._names and not keyword.iskeyword(name) and name.isidentifier():
+                break
+            name = f"{wanted if wanted.isidentifier() else 'value'}_{number}"
+        self._names.add(name)
+        return name
+
+
+def _literal(value: object) -> str | None:
+    """Return source that gives this very value, None where only a name will do."""
+    if value is None or value is True or value is False:
+        return str(value)
+    if value is ...:
+        return "..."
+    if type(value) is int:
+        return repr(value) if value.bit_length() <= _INT_BITS else None
+    if type(value) is float:
+        exact = math.isfinite(value) and (value != 0.0 or math.copysign(1.0, value) > 0.0)
+        return repr(value) if exact else None
+    return repr(value) if type(value) in (str, bytes) else None
+
+
+def _constant_hint(value: object) -> str:
+    if isinstance(value, np.dtype):
+        return f"dtype_{value.name}"
+    return target_name(value) if callable(value) else f"const_{type(value).__name__}"
+
+
+def _short(name: str) -> str:
+    """Return ``np_linalg_norm`` for ``numpy.linalg.norm``."""
+    head, dot, rest = name.partition(".")
+    name = f"np.{rest}" if head == "numpy" and dot else name
+    return "".join(char if char.isascii() and char.isalnum() else "_" for char in name)
+
+
+def _is_method(node: Node) -> bool:
+    """Whether the target is the method that ``first_operand.name`` finds: exact arrays and NumPy scalars."""
+    target = node.target
+    if not isinstance(target, MethodDescriptorType) or not node.args:
+        return False
+    return _finds(node.args[0], target.__objclass__) and hasattr(
+        target.__objclass__, target.__name__
+    )
+
+
+def _attribute(node: Node) -> str | None:
+    """Return the attribute that a call of ``np.ndarray.T.__get__`` or ``attrgetter("T")`` reads."""
+    target = node.target
+    if type(target) is operator.attrgetter:
+        names = target.__reduce__()[1]
+        return str(names[0]) if len(names) == 1 else None
+    if isinstance(target, MethodWrapperType) and target.__name__ == "__get__":
+        owner = getattr(target.__self__, "__objclass__", None)
+        if owner is not None and _finds(node.args[0], owner):
+            return str(getattr(target.__self__, "__name__", "")) or None
+    return None
+
+
+def _finds(operand: Operand, owner: type) -> bool:
+    """Whether attribute lookup on the operand finds what `owner` defines."""
+    meta = operand.meta[0] if isinstance(operand, Node) and len(operand.meta) == 1 else None
+    if not isinstance(meta, ArrayMeta) or (isinstance(operand, Node) and operand.multi):
+        return False
+    return owner is (np.generic if meta.is_scalar else np.ndarray)

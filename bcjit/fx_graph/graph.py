@@ -1,0 +1,352 @@
+"""The captured graph: ordered nodes that can be appended, edited and undone; it must not know what any call means.
+
+``Graph`` is append-mostly: capture appends, and `Graph.mark` with `Graph.truncate` undo in time proportional to what
+is removed. Passes insert, replace and erase; that makes marks taken before invalid. Checking, printing and code
+generation are functions of sibling modules; the methods here are short names for them.
+"""
+
+from __future__ import annotations
+
+import keyword
+import unicodedata
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from bcjit.errors import InternalError, SourceLine
+from bcjit.fx_graph.codegen import to_callable, to_source
+from bcjit.fx_graph.dot import to_dot
+from bcjit.fx_graph.lint import check
+from bcjit.fx_graph.node import Alias, Node, NodeKind, Operand, map_operand
+from bcjit.fx_graph.printer import target_name, to_text
+
+if TYPE_CHECKING:
+    from bcjit.dims import Symbol
+    from bcjit.fx_graph.codegen import GraphFunction
+    from bcjit.meta import Meta
+
+__all__ = ["Graph", "Mark"]
+
+# Generated code calls these two by name; __debug__ cannot be assigned.
+_TAKEN_NAMES: Final = frozenset({"min", "max", "__debug__"})
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A point to which a graph can be undone; opaque to everyone but `Graph.truncate`."""
+
+    nodes: int
+    names: int
+    symbols: int
+    effects: int
+    edits: int
+
+
+class Graph:
+    """Nodes in the order in which they run.
+
+    Attributes
+    ----------
+    nodes
+        Inputs, constants, calls and at last one output, in order. Read it; change it by the methods.
+    symbols
+        Where each symbol is read at run time: an axis of an array input, or (axis None) a Python int input.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bcjit.meta import ArrayMeta
+    >>> vector = ArrayMeta((3,), np.dtype(float))
+    >>> graph = Graph()
+    >>> x = graph.input("x", vector)
+    >>> y = graph.call(np.add, (x, 1.0), meta=vector, can_fail=False)
+    >>> _ = graph.output((y,))
+    >>> print(graph.text())
+    graph(x: float64[3]):
+      add = numpy.add(x, 1.0)  float64[3]
+      return (add,)
+    >>> graph.to_callable()(np.zeros(3))
+    (array([1., 1., 1.]),)
+    """
+
+    __slots__ = (
+        "__weakref__", "_edits", "_effects", "_name_log", "_suffixes", "_taken", "nodes", "symbols",
+    )  # fmt: skip
+
+    nodes: list[Node]
+    symbols: dict[Symbol, tuple[Node, int | None]]
+
+    def __init__(self) -> None:
+        self.nodes = []
+        self.symbols = {}
+        self._taken: set[str] = set()
+        self._suffixes: dict[str, int] = {}
+        # (name, base, suffix of the base before): what truncate takes back.
+        self._name_log: list[tuple[str, str, int]] = []
+        self._effects = 0
+        self._edits = 0
+
+    # Building
+
+    def input(self, name: str, meta: Meta, *, line: SourceLine | None = None) -> Node:
+        """Append an input; inputs may come between calls, their order is the order of the arguments."""
+        return self._place(
+            Node(NodeKind.INPUT, self._new_name(name), meta=(meta,), can_fail=False, line=line)
+        )
+
+    def const(
+        self, value: object, meta: Meta, *, name: str = "const", line: SourceLine | None = None
+    ) -> Node:
+        """Append the object `value` itself, kept alive by the graph."""
+        node = Node(
+            NodeKind.CONST, self._new_name(name), value, meta=(meta,), can_fail=False, line=line
+        )
+        return self._place(node)
+
+    def call(
+        self,
+        target: Callable[..., object],
+        args: tuple[Operand, ...] = (),
+        kwargs: Mapping[str, Operand] | None = None,
+        *,
+        meta: Meta | tuple[Meta, ...] | None,
+        view_of: Node | None = None,
+        alias: Alias = "fresh",
+        writes: tuple[Node, ...] = (),
+        draws: bool = False,
+        can_fail: bool = True,
+        op: object | None = None,
+        line: SourceLine | None = None,
+        name: str | None = None,
+        before: Node | None = None,
+    ) -> Node:
+        """Append (or insert before a node) the call ``target(*args, **kwargs)``.
+
+        Parameters
+        ----------
+        meta
+            Of the result; a tuple when the result is a tuple of results; None when the result is None.
+        view_of, alias
+            The operand whose memory the result shares, and how.
+        writes
+            Operands whose memory the call writes.
+        draws
+            Whether it advances a random stream.
+        can_fail
+            Whether it may raise or warn.
+        name
+            Base of the node's name; the target's own name by default.
+        """
+        multi = isinstance(meta, tuple)
+        node = Node(
+            NodeKind.CALL,
+            self._new_name(name or target_name(target).rpartition(".")[2]),
+            target,
+            tuple(args),
+            dict(kwargs or {}),
+            meta=meta if isinstance(meta, tuple) else () if meta is None else (meta,),
+            multi=multi,
+            view_of=view_of,
+            alias=alias,
+            writes=tuple(writes),
+            draws=draws,
+            can_fail=can_fail,
+            op=op,
+            line=line,
+        )
+        return self._place(node, before)
+
+    def output(self, values: tuple[Operand, ...], *, line: SourceLine | None = None) -> Node:
+        """Append the output node: the graph returns the tuple of `values`."""
+        name = self._new_name("output")
+        node = Node(NodeKind.OUTPUT, name, args=tuple(values), can_fail=False, line=line)
+        return self._place(node)
+
+    def bind_symbol(self, symbol: Symbol, node: Node, axis: int | None = None) -> None:
+        """Say that `symbol` is the length of an axis of an input, or (None) the value of an int input."""
+        self.symbols.setdefault(symbol, (node, axis))
+
+    # Reading
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        """The input nodes, in the order of the arguments."""
+        return tuple(node for node in self.nodes if node.kind is NodeKind.INPUT)
+
+    @property
+    def calls(self) -> tuple[Node, ...]:
+        """The call nodes, in order; loops and conds are calls of their bodies."""
+        skipped = (NodeKind.INPUT, NodeKind.CONST, NodeKind.OUTPUT)
+        return tuple(node for node in self.nodes if node.kind not in skipped)
+
+    @property
+    def count(self) -> int:
+        """The number of call nodes."""
+        return len(self.calls)
+
+    @property
+    def output_node(self) -> Node | None:
+        """The output node, None while the graph is being built."""
+        last = self.nodes[-1] if self.nodes else None
+        return last if last is not None and last.kind is NodeKind.OUTPUT else None
+
+    @property
+    def outputs(self) -> tuple[Operand, ...]:
+        """The values the graph returns; empty while it is being built."""
+        node = self.output_node
+        return node.args if node is not None else ()
+
+    # Undo
+
+    def mark(self) -> Mark:
+        """Return the present point, for `truncate`."""
+        return Mark(
+            len(self.nodes), len(self._name_log), len(self.symbols), self._effects, self._edits
+        )
+
+    def truncate(self, mark: Mark) -> None:
+        """Undo everything appended since `mark`, in time proportional to it.
+
+        Raises InternalError when the graph was edited other than by appending, or is shorter than the mark.
+        """
+        if mark.edits != self._edits or mark.nodes > len(self.nodes):
+            raise InternalError(
+                f"truncate: {mark} is no point of this graph's past any more"
+                f" ({len(self.nodes)} nodes, {self._edits} edits)"
+            )
+        while len(self.nodes) > mark.nodes:
+            node = self.nodes.pop()
+            for used in node.uses():
+                used.users.pop(node, None)
+        while len(self._name_log) > mark.names:
+            name, base, suffix = self._name_log.pop()
+            self._taken.discard(name)
+            if suffix:
+                self._suffixes[base] = suffix
+            else:
+                self._suffixes.pop(base, None)
+        while len(self.symbols) > mark.symbols:
+            self.symbols.popitem()
+        self._effects = mark.effects
+
+    # Editing
+
+    def replace_uses(self, old: Node, new: Operand) -> int:
+        """Put `new` where `old` is an operand, and in `view_of` and `writes` if it is a node; count the users."""
+
+        def swap(leaf: Operand) -> Operand:
+            return new if leaf is old else leaf
+
+        users = [user for user in old.users if user is not new]
+        for user in users:
+            self.set_operands(
+                user,
+                tuple(map_operand(arg, swap) for arg in user.args),
+                {key: map_operand(arg, swap) for key, arg in user.kwargs.items()},
+            )
+            if isinstance(new, Node):
+                user.view_of = new if user.view_of is old else user.view_of
+                user.writes = tuple(new if node is old else node for node in user.writes)
+        return len(users)
+
+    def set_operands(
+        self, node: Node, args: tuple[Operand, ...], kwargs: Mapping[str, Operand] | None = None
+    ) -> None:
+        """Give a node other operands."""
+        for used in node.uses():
+            used.users.pop(node, None)
+        node.args = tuple(args)
+        node.kwargs = dict(kwargs or {})
+        for used in node.uses():
+            used.users[node] = None
+        self._edits += 1
+
+    def erase(self, node: Node) -> None:
+        """Remove a node that nobody uses. InternalError if it has users, or a symbol is read from it."""
+        if node.users:
+            users = ", ".join(user.name for user in node.users)
+            raise InternalError(f"erase: {node.name} is used by {users}; replace its uses first")
+        for symbol, (source, _) in self.symbols.items():
+            if source is node:
+                raise InternalError(f"erase: symbol {symbol} is read from {node.name}")
+        self.nodes.remove(node)
+        for used in node.uses():
+            used.users.pop(node, None)
+        self._edits += 1
+
+    # Checking, printing, running
+
+    def lint(self, *, complete: bool = True) -> None:
+        """Raise InternalError naming everything that is wrong; a graph being built is not `complete`."""
+        problems = check(self, complete=complete)
+        if problems:
+            raise InternalError(
+                "broken graph:\n" + "\n".join(f"  {problem}" for problem in problems)
+            )
+
+    def text(self) -> str:
+        """Return the graph for people: one line a node, with results, effects and the user's lines."""
+        return to_text(self)
+
+    def source(self) -> str:
+        """Return the source of the Python function that runs this graph."""
+        return to_source(self).source
+
+    def dot(self) -> str:
+        """Return the graph in the graphviz language."""
+        return to_dot(self)
+
+    def to_callable(
+        self, *, keep: Collection[Node] = (), force_failure_at: int | None = None
+    ) -> GraphFunction:
+        """Return a Python function over the inputs that returns the tuple of outputs; see `codegen`."""
+        return to_callable(self, keep=keep, force_failure_at=force_failure_at)
+
+    def __repr__(self) -> str:
+        return f"<Graph: {len(self.inputs)} inputs, {self.count} calls>"
+
+    # Inside
+
+    def _place(self, node: Node, before: Node | None = None) -> Node:
+        if before is None:
+            self.nodes.append(node)
+        else:
+            self.nodes.insert(self.nodes.index(before), node)
+            self._edits += 1
+        for used in node.uses():
+            used.users[node] = None
+        if node.has_effect:
+            self._effects += 1
+            node.effect_order = self._effects
+            if before is not None:
+                self._renumber_effects()
+        return node
+
+    def _renumber_effects(self) -> None:
+        effects = [node for node in self.nodes if node.has_effect]
+        for order, node in enumerate(effects, 1):
+            node.effect_order = order
+        self._effects = len(effects)
+
+    def _new_name(self, wanted: str) -> str:
+        base = _identifier(wanted)
+        before = suffix = self._suffixes.get(base, 0)
+        name = base if not suffix else f"{base}_{suffix}"
+        while name in self._taken:
+            suffix += 1
+            name = f"{base}_{suffix}"
+        self._taken.add(name)
+        self._suffixes[base] = suffix
+        self._name_log.append((name, base, before))
+        return name
+
+
+def _identifier(wanted: str) -> str:
+    """Return `wanted` if the parser would read it as this same plain name, else something near it."""
+    # The parser normalises identifiers (PEP 3131), so two spellings could meet in one variable.
+    plain = unicodedata.is_normalized("NFKC", wanted) and wanted.isidentifier()
+    if not plain:
+        wanted = "".join(char if char.isascii() and char.isalnum() else "_" for char in wanted)
+        wanted = wanted.strip("_") or "value"
+        wanted = f"v_{wanted}" if wanted[0].isdigit() else wanted
+    return f"{wanted}_" if keyword.iskeyword(wanted) or wanted in _TAKEN_NAMES else wanted

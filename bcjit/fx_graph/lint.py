@@ -1,0 +1,156 @@
+"""Checks that a graph is well formed; it reports, and repairs nothing.
+
+One generator for each kind of mistake, in the table `CHECKS`. Tests run them after every pass.
+"""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from bcjit.fx_graph.node import Node, NodeKind, exprs_in
+from bcjit.meta import ArrayMeta, ScalarMeta
+
+if TYPE_CHECKING:
+    from bcjit.fx_graph.graph import Graph
+
+__all__ = ["CHECKS", "check"]
+
+Check: TypeAlias = "Callable[[Graph], Iterator[str]]"
+
+
+def _definitions(graph: Graph) -> Iterator[str]:
+    """Every node is in the graph once, and after what it uses."""
+    # Inputs are bound before anything runs, wherever they stand.
+    owned = set(graph.nodes)
+    if len(owned) != len(graph.nodes):
+        yield "a node is in the graph twice"
+    defined = set(graph.inputs)
+    for node in graph.nodes:
+        for used in node.uses():
+            if used not in owned:
+                yield f"{node.name} uses {used.name}, which is no node of this graph"
+            elif used not in defined:
+                yield f"{node.name} uses {used.name} before it is defined"
+        defined.add(node)
+
+
+def _names(graph: Graph) -> Iterator[str]:
+    """Names are unique, valid identifiers."""
+    seen: set[str] = set()
+    for node in graph.nodes:
+        if node.name in seen:
+            yield f"two nodes are named {node.name}"
+        if not node.name.isidentifier() or keyword.iskeyword(node.name):
+            yield f"{node.name!r} is no valid name for a node"
+        seen.add(node.name)
+
+
+def _users(graph: Graph) -> Iterator[str]:
+    """`users` is what the operands say."""
+    users: dict[Node, set[Node]] = {node: set() for node in graph.nodes}
+    for node in graph.nodes:
+        for used in node.uses():
+            users.setdefault(used, set()).add(node)
+    for node in graph.nodes:
+        if set(node.users) != users[node]:
+            said = sorted(user.name for user in node.users)
+            found = sorted(user.name for user in users[node])
+            yield f"users of {node.name} are recorded as {said}, but are {found}"
+
+
+def _metas(graph: Graph) -> Iterator[str]:
+    """Every value has a meta, and only values are used."""
+    for node in graph.nodes:
+        if not all(isinstance(meta, ArrayMeta | ScalarMeta) for meta in node.meta):
+            yield f"{node.name} has a meta of the wrong type: {node.meta}"
+        wanted = 0 if node.kind is NodeKind.OUTPUT else 1
+        simple = node.kind in (NodeKind.INPUT, NodeKind.CONST, NodeKind.OUTPUT)
+        if simple and (len(node.meta) != wanted or node.multi):
+            yield f"{node.name} must have {wanted} meta, not {len(node.meta)}"
+        if not simple and not node.multi and len(node.meta) > 1:
+            yield f"{node.name} has {len(node.meta)} metas, but is not multi"
+        if not simple and not node.has_value and not node.has_effect:
+            yield f"{node.name} has neither a meta nor an effect"
+        if node.users and not node.has_value:
+            yield f"{node.name} has no value, but is used by {next(iter(node.users)).name}"
+
+
+def _kinds(graph: Graph) -> Iterator[str]:
+    """Each kind of node has the fields of its kind."""
+    for node in graph.nodes:
+        if node.kind is NodeKind.CALL and not callable(node.target):
+            yield f"the target of {node.name} is not callable: {type(node.target).__name__}"
+        if node.kind in (NodeKind.INPUT, NodeKind.CONST) and node.operands:
+            yield f"{node.name} is of kind {node.kind.value}, but has operands"
+        if bool(node.bodies) != (node.kind in (NodeKind.LOOP, NodeKind.COND)):
+            yield f"{node.name} is of kind {node.kind.value} with {len(node.bodies)} bodies"
+        for index, body in enumerate(node.bodies):
+            for problem in check(body):
+                yield f"body {index} of {node.name}: {problem}"
+
+
+def _symbols(graph: Graph) -> Iterator[str]:
+    """Every symbol of an operand can be read from an input."""
+    owned = set(graph.inputs)
+    for symbol, (node, axis) in graph.symbols.items():
+        meta = node.meta[0] if node.meta else None
+        if node not in owned:
+            yield f"symbol {symbol} is read from {node.name}, which is no input of this graph"
+        elif axis is None and meta != ScalarMeta(int):
+            yield f"symbol {symbol} is the value of {node.name}, which is no Python int"
+        elif axis is not None and not (isinstance(meta, ArrayMeta) and 0 <= axis < meta.ndim):
+            yield f"symbol {symbol} is axis {axis} of {node.name}, which has no such axis"
+    for node in graph.nodes:
+        for expr in exprs_in(node.operands):
+            for symbol in sorted(expr.symbols(), key=str):
+                if symbol not in graph.symbols:
+                    yield f"{node.name} uses symbol {symbol}, which no input defines"
+
+
+def _memory(graph: Graph) -> Iterator[str]:
+    """Writes and views are about array operands."""
+    for node in graph.nodes:
+        used = set(node.uses())
+        for written in node.writes:
+            meta = written.meta[0] if len(written.meta) == 1 else None
+            if written not in used:
+                yield f"{node.name} writes {written.name}, which is not among its operands"
+            elif not isinstance(meta, ArrayMeta) or meta.is_scalar:
+                yield f"{node.name} writes {written.name}, which is no array"
+        if (node.view_of is None) != (node.alias == "fresh"):
+            of = node.view_of.name if node.view_of is not None else None
+            yield f"{node.name} has alias {node.alias!r} but is view of {of}"
+        elif node.view_of is not None and node.view_of not in used:
+            yield f"{node.name} is a view of {node.view_of.name}, which is not among its operands"
+
+
+def _effects(graph: Graph) -> Iterator[str]:
+    """Effects stand in the order in which the program has them."""
+    last = 0
+    for node in graph.nodes:
+        if node.has_effect != (node.effect_order > 0):
+            yield f"{node.name} has effect order {node.effect_order}, but writes {node.writes}"
+        elif node.has_effect:
+            if node.effect_order <= last:
+                yield f"{node.name} has an effect that comes before those of the nodes above it"
+            last = node.effect_order
+
+
+def _output(graph: Graph) -> Iterator[str]:
+    """The last node, and no other, is the output."""
+    where = [index for index, node in enumerate(graph.nodes) if node.kind is NodeKind.OUTPUT]
+    if where != [len(graph.nodes) - 1]:
+        yield f"there must be one output, and it must be the last node; outputs are at {where}"
+
+
+CHECKS: Final[tuple[Check, ...]] = (
+    _definitions, _names, _users, _metas, _kinds, _symbols, _memory, _effects,
+)  # fmt: skip
+
+
+def check(graph: Graph, *, complete: bool = True) -> list[str]:
+    """Return what is wrong with a graph, one sentence each; `complete` asks for an output too."""
+    checks = (*CHECKS, _output) if complete else CHECKS
+    return [problem for one in checks for problem in one(graph)]

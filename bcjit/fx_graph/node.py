@@ -1,0 +1,127 @@
+"""One node of a graph, and the pure helpers over its operands; it knows no graph, no op table and no backend.
+
+An operand is a `Node`, a `bcjit.dims.Expr`, a constant, or a ``tuple``, ``list``, ``slice`` or ``dict`` (exact
+types) of operands. Dictionary keys are constants. Every other object is a constant leaf.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from bcjit.dims import Expr
+
+if TYPE_CHECKING:
+    from bcjit.errors import SourceLine
+    from bcjit.fx_graph.graph import Graph
+    from bcjit.meta import Meta
+
+__all__ = [
+    "Alias", "Node", "NodeKind", "Operand", "exprs_in", "leaves", "map_operand", "nodes_in",
+]  # fmt: skip
+
+Operand: TypeAlias = object
+Alias: TypeAlias = Literal["fresh", "view", "maybe", "same"]
+
+
+class NodeKind(enum.Enum):
+    """What a node is."""
+
+    INPUT = "input"  # a value given by the caller, in order
+    CONST = "const"  # the object `target`
+    CALL = "call"  # target(*args, **kwargs)
+    LOOP = "loop"  # repeats its body graph
+    COND = "cond"  # runs one of two body graphs
+    OUTPUT = "output"  # the last node; args are the values returned
+
+
+# Nodes are compared and hashed by identity.
+@dataclass(slots=True, eq=False, repr=False, weakref_slot=True)
+class Node:
+    """One input, constant, call or output. Made by the methods of `Graph`, which keep `users` right.
+
+    To change operands use `Graph.replace_uses` or `Graph.set_operands`; the other fields are free to edit.
+    """
+
+    kind: NodeKind
+    name: str  # unique in its graph, a valid identifier
+    target: object = None  # CALL: a callable; CONST: the value; else None
+    args: tuple[Operand, ...] = ()
+    kwargs: dict[str, Operand] = field(default_factory=dict)
+    bodies: tuple[Graph, ...] = ()  # LOOP, COND: closed graphs, with inputs of their own
+    # One for each result. Empty: the result is None and is not used (operator.setitem).
+    meta: tuple[Meta, ...] = ()
+    # The value is a tuple (or list) of results, read by operator.getitem nodes; else len(meta) <= 1.
+    multi: bool = False
+    users: dict[Node, None] = field(default_factory=dict)  # an ordered set
+    view_of: Node | None = None  # the operand whose memory the result shares, or may share
+    alias: Alias = "fresh"  # how: not at all, a view, perhaps (reshape), or the very same object
+    writes: tuple[Node, ...] = ()  # operands whose memory the call writes
+    draws: bool = False  # the call advances a random stream
+    effect_order: int = 0  # position among the graph's effects, from 1; 0 for a node without one
+    can_fail: bool = True  # may raise or warn
+    op: object | None = None  # row of the op table, opaque here
+    line: SourceLine | None = None  # the user's line
+
+    @property
+    def has_effect(self) -> bool:
+        """Whether running the node changes something that others can see: it writes or draws."""
+        return bool(self.writes) or self.draws
+
+    @property
+    def has_value(self) -> bool:
+        """Whether the node has a result that can be used."""
+        return self.kind is not NodeKind.OUTPUT and (bool(self.meta) or self.multi)
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """Positional and keyword operands, in order."""
+        return (*self.args, *self.kwargs.values())
+
+    def uses(self) -> Iterator[Node]:
+        """Yield the nodes among the operands, once for each time they occur."""
+        return nodes_in(self.operands)
+
+    def __repr__(self) -> str:
+        return f"<{self.kind.value} {self.name}>"
+
+
+def map_operand(operand: Operand, function: Callable[[Operand], Operand]) -> Operand:
+    """Rebuild an operand with `function` applied to each leaf; lists and dictionaries are always new."""
+    if type(operand) is tuple:
+        return tuple(map_operand(item, function) for item in operand)
+    if type(operand) is list:
+        return [map_operand(item, function) for item in operand]
+    if isinstance(operand, slice):
+        parts = (operand.start, operand.stop, operand.step)
+        return slice(*(map_operand(item, function) for item in parts))
+    if type(operand) is dict:
+        return {key: map_operand(value, function) for key, value in operand.items()}
+    return function(operand)
+
+
+def leaves(operand: Operand) -> Iterator[Operand]:
+    """Yield every leaf of an operand, from left to right."""
+    if type(operand) in (tuple, list):
+        for item in operand:  # type: ignore[attr-defined]
+            yield from leaves(item)
+    elif isinstance(operand, slice):
+        for item in (operand.start, operand.stop, operand.step):
+            yield from leaves(item)
+    elif type(operand) is dict:
+        for item in operand.values():
+            yield from leaves(item)
+    else:
+        yield operand
+
+
+def nodes_in(operand: Operand) -> Iterator[Node]:
+    """Yield the nodes in an operand, from left to right, once for each time they occur."""
+    return (leaf for leaf in leaves(operand) if isinstance(leaf, Node))
+
+
+def exprs_in(operand: Operand) -> Iterator[Expr]:
+    """Yield the symbolic integers in an operand, from left to right."""
+    return (leaf for leaf in leaves(operand) if isinstance(leaf, Expr))

@@ -1,0 +1,133 @@
+"""The text form of a graph, stable so that tests and people can compare it; it must not change the graph."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from bcjit.dims import Expr
+from bcjit.fx_graph.node import Node, NodeKind, Operand
+
+if TYPE_CHECKING:
+    from bcjit.fx_graph.graph import Graph
+
+__all__ = ["operand_text", "target_name", "to_text"]
+
+# Constants whose text is longer are cut: a graph must stay readable.
+_LONGEST_CONSTANT: Final = 60
+
+# Where C modules hide behind public ones.
+_PUBLIC_MODULES: Final = {"_operator": "operator", "numpy._core.numeric": "numpy"}
+
+
+def target_name(target: object) -> str:
+    """Return ``numpy.add``, ``operator.setitem``, ``numpy.ndarray.sum``... of a callable."""
+    owner = getattr(target, "__objclass__", None)
+    name = getattr(target, "__qualname__", None) or getattr(target, "__name__", None)
+    if type(target) is operator.attrgetter:
+        return f"attribute.{target.__reduce__()[1][0]}"
+    if type(target) is type(np.ndarray.T.__get__) and isinstance(name, str):
+        # The bound __get__ or __set__ of a descriptor: name what it reads or writes.
+        described = getattr(target, "__self__", None)
+        owner, name = (
+            getattr(described, "__objclass__", owner),
+            getattr(described, "__name__", name),
+        )
+    if not isinstance(name, str):
+        return type(target).__name__
+    if isinstance(owner, type):
+        return f"{owner.__module__}.{owner.__qualname__}.{name.rpartition('.')[2]}"
+    bound = getattr(target, "__self__", None)
+    if isinstance(bound, np.ufunc):
+        return f"numpy.{bound.__name__}.{name.rpartition('.')[2]}"
+    module = getattr(target, "__module__", None)
+    if not isinstance(module, str) or module == "builtins":
+        return name
+    return f"{_PUBLIC_MODULES.get(module, module)}.{name}"
+
+
+def operand_text(operand: Operand) -> str:
+    """Return an operand as people write it: nodes and symbols by name, constants by (short) repr."""
+    if isinstance(operand, Node):
+        return operand.name
+    if isinstance(operand, Expr):
+        return str(operand)
+    if type(operand) is tuple:
+        inner = ", ".join(map(operand_text, operand))
+        return f"({inner},)" if len(operand) == 1 else f"({inner})"
+    if type(operand) is list:
+        return f"[{', '.join(map(operand_text, operand))}]"
+    if isinstance(operand, slice):
+        return f"slice({', '.join(map(operand_text, (operand.start, operand.stop, operand.step)))})"
+    if type(operand) is dict:
+        pairs = (f"{key!r}: {operand_text(value)}" for key, value in operand.items())
+        return f"{{{', '.join(pairs)}}}"
+    return _constant_text(operand)
+
+
+def _constant_text(value: object) -> str:
+    if isinstance(value, type):
+        return value.__name__
+    if callable(value) and not isinstance(value, np.generic):
+        return target_name(value)
+    if isinstance(value, np.ndarray):
+        return f"<array {value.dtype}{list(value.shape)}>"
+    # Only the repr of types that run no user code.
+    if type(value).__module__ not in ("builtins", "numpy", "numpy.dtypes"):
+        return f"<{type(value).__name__}>"
+    text = repr(value)
+    return text if len(text) <= _LONGEST_CONSTANT else f"{text[: _LONGEST_CONSTANT - 3]}..."
+
+
+def _call_text(node: Node) -> str:
+    operands = [operand_text(arg) for arg in node.args]
+    operands.extend(f"{key}={operand_text(arg)}" for key, arg in node.kwargs.items())
+    head = target_name(node.target) if node.kind is NodeKind.CALL else node.kind.value
+    return f"{head}({', '.join(operands)})"
+
+
+def _facts(node: Node) -> Iterator[str]:
+    """Yield result and effects: ``float64[s0]``, ``view of x``, ``writes x``."""
+    metas = ", ".join(map(str, node.meta))
+    if node.multi:
+        yield f"({metas})"
+    elif metas:
+        yield metas
+    if node.view_of is not None:
+        how = {"view": "view of", "maybe": "maybe view of", "same": "same as"}
+        yield f"{how.get(node.alias, node.alias)} {node.view_of.name}"
+    if node.writes:
+        yield f"writes {', '.join(written.name for written in node.writes)}"
+    if node.draws:
+        yield "draws"
+
+
+def _columns(node: Node) -> tuple[str, str, str]:
+    """Return what a node does, what it gives, and the user's line."""
+    if node.kind is NodeKind.CONST:
+        does = f"{node.name} = {_constant_text(node.target)}"
+    else:
+        does = f"{node.name} = {_call_text(node)}"
+    return does, ", ".join(_facts(node)), f"# {node.line}" if node.line is not None else ""
+
+
+def to_text(graph: Graph) -> str:
+    """Return the text of a graph; bodies of loops and conds follow their node, indented."""
+    inputs = ", ".join(f"{node.name}: {node.meta[0]}" for node in graph.inputs)
+    rows = {
+        node: _columns(node)
+        for node in graph.nodes
+        if node.kind not in (NodeKind.INPUT, NodeKind.OUTPUT)
+    }
+    widths = [max((len(row[column]) for row in rows.values()), default=0) for column in (0, 1)]
+    lines = [f"graph({inputs}):"]
+    for node, (does, gives, line) in rows.items():
+        lines.append(f"  {does:{widths[0]}}  {gives:{widths[1]}}  {line}".rstrip())
+        for body in node.bodies:
+            lines.extend(f"    {text}" for text in to_text(body).splitlines())
+    if graph.output_node is not None:
+        lines.append(f"  return {operand_text(graph.outputs)}")
+    return "\n".join(lines)
