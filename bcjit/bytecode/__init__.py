@@ -1,0 +1,32 @@
+"""Code objects as data: native and virtual instructions, resume functions, building code; interprets nothing.
+
+`decode` gives the virtual `Listing` of a code object, `resume_code` a function that goes on at one of its offsets,
+`CodeBuilder` makes new code. Imports nothing of bcjit outside this package.
+"""
+
+from bcjit.bytecode.decode import decode, encode
+from bcjit.bytecode.dialect import UnsupportedPython
+from bcjit.bytecode.instruction import (
+    JUMPS,
+    TERMINATORS,
+    Instruction,
+    Listing,
+    Op,
+    Position,
+    Region,
+    stack_effect,
+)
+
+__all__ = [
+    "JUMPS",
+    "TERMINATORS",
+    "Instruction",
+    "Listing",
+    "Op",
+    "Position",
+    "Region",
+    "UnsupportedPython",
+    "decode",
+    "encode",
+    "stack_effect",
+]
