@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
 from bcjit.errors import ArgumentError, ArgumentTypeError
 
@@ -118,7 +118,7 @@ def _check(name: str, value: object) -> None:
             f" not {type(value).__name__}: {value!r}"
         )
         raise ArgumentTypeError(msg)
-    if cast("int", value) < field.low:
+    if value < field.low:
         msg = f"bcjit.config.{name} ({field.doc}) must be at least {field.low}, not {value!r}"
         raise ArgumentError(msg)
 

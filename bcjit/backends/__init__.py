@@ -1,1 +1,37 @@
 """Backends: a graph and example inputs in, a callable out; they must not know how graphs are captured."""
+
+from typing import Final
+
+from bcjit.backends.eager import eager
+from bcjit.backends.print_backend import PrintBackend
+from bcjit.backends.registry import (
+    Backend,
+    CompiledGraph,
+    add_builtin,
+    backend_name,
+    check_outputs,
+    get_backend,
+    list_backends,
+    register_backend,
+    run_backend,
+)
+
+__all__ = [
+    "BUILTIN",
+    "Backend",
+    "CompiledGraph",
+    "PrintBackend",
+    "backend_name",
+    "check_outputs",
+    "eager",
+    "get_backend",
+    "list_backends",
+    "register_backend",
+    "run_backend",
+]
+
+# "auto" chooses; until there are faster backends it is eager.
+BUILTIN: Final[dict[str, Backend]] = {"auto": eager, "eager": eager, "print": PrintBackend()}
+
+for _name, _backend in BUILTIN.items():
+    add_builtin(_name, _backend)

@@ -14,7 +14,7 @@ import itertools
 import linecache
 import weakref
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from types import FunctionType, TracebackType
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
@@ -77,14 +77,14 @@ class _Plan:
 
 
 def to_source(
-    graph: Graph, *, keep: Collection[Node] = (), force_failure_at: int | None = None
+    graph: Graph, *, keep: Collection[Node] | None = None, force_failure_at: int | None = None
 ) -> CodegenResult:
     """Return the source of the graph's function.
 
     Parameters
     ----------
     keep
-        Nodes whose values a bail-out record needs: they are variables, and live to the end.
+        Nodes whose values a bail-out record needs: they are variables, and live to the end. ``graph.keep`` by default.
     force_failure_at
         Raise `ForcedFailure` just before this call of ``graph.calls`` (their number: before the output; beyond: never).
     """
@@ -95,7 +95,7 @@ def to_source(
     forced = None
     if force_failure_at is not None and force_failure_at < len(steps):
         forced = steps[force_failure_at]
-    plan = _Plan(Renderer(graph), frozenset(keep), forced)
+    plan = _Plan(Renderer(graph), frozenset(graph.keep if keep is None else keep), forced)
     nestable = _nestable(graph, plan) if forced is None else frozenset()
     for node in steps:
         _place(plan, node, nest=node in nestable)
@@ -199,7 +199,7 @@ def _last_reads(plan: _Plan) -> list[list[str]]:
 
 
 def to_callable(
-    graph: Graph, *, keep: Collection[Node] = (), force_failure_at: int | None = None
+    graph: Graph, *, keep: Collection[Node] | None = None, force_failure_at: int | None = None
 ) -> GraphFunction:
     """Return the function: it takes the graph's inputs in order and returns the tuple of its outputs.
 
@@ -220,14 +220,19 @@ def to_callable(
 
 
 def locate_failure(
-    exc: BaseException, function: GraphFunction
+    exc: BaseException, function: Callable[..., object]
 ) -> tuple[Node, dict[Node, object]] | None:
     """Say which node of a graph's function raised `exc`, and the values of the nodes bound so far.
 
     Before the first effect the node is the outermost of its line, and values nested into others are missing. The node
     itself is never among the values, inputs always are, constants (their own values) are not. The frame's variables are released: this can be asked once.
-    None when the exception did not come from a run of this function.
+    None when the exception did not come from a run of this function. A callable that wraps a graph's function has it
+    as ``__wrapped__``.
     """
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    if not isinstance(function, FunctionType):
+        return None
     result: CodegenResult | None = function.__dict__.get(_RESULT_KEY)
     traceback = exc.__traceback__
     while traceback is not None and traceback.tb_frame.f_code is not function.__code__:

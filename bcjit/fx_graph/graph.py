@@ -51,6 +51,8 @@ class Graph:
         Inputs, constants, calls and at last one output, in order. Read it; change it by the methods.
     symbols
         Where each symbol is read at run time: an axis of an array input, or (axis None) a Python int input.
+    keep
+        Nodes whose values bail-out records need: generated code has them in variables and lets them live to its end.
 
     Examples
     --------
@@ -70,15 +72,17 @@ class Graph:
     """
 
     __slots__ = (
-        "__weakref__", "_edits", "_effects", "_name_log", "_suffixes", "_taken", "nodes", "symbols",
+        "__weakref__", "_edits", "_effects", "_name_log", "_suffixes", "_taken", "keep", "nodes", "symbols",
     )  # fmt: skip
 
     nodes: list[Node]
     symbols: dict[Symbol, tuple[Node, int | None]]
+    keep: set[Node]
 
     def __init__(self) -> None:
         self.nodes = []
         self.symbols = {}
+        self.keep = set()
         self._taken: set[str] = set()
         self._suffixes: dict[str, int] = {}
         # (name, base, suffix of the base before): what truncate takes back.
@@ -216,6 +220,7 @@ class Graph:
             )
         while len(self.nodes) > mark.nodes:
             node = self.nodes.pop()
+            self.keep.discard(node)
             for used in node.uses():
                 used.users.pop(node, None)
         while len(self._name_log) > mark.names:
@@ -262,7 +267,9 @@ class Graph:
         self._edits += 1
 
     def erase(self, node: Node) -> None:
-        """Remove a node that nobody uses. InternalError if it has users, or a symbol is read from it."""
+        """Remove a node that nobody uses. InternalError if it has users, is kept, or a symbol is read from it."""
+        if node in self.keep:
+            raise InternalError(f"erase: a bail-out record needs {node.name}")
         if node.users:
             users = ", ".join(user.name for user in node.users)
             raise InternalError(f"erase: {node.name} is used by {users}; replace its uses first")
@@ -297,7 +304,7 @@ class Graph:
         return to_dot(self)
 
     def to_callable(
-        self, *, keep: Collection[Node] = (), force_failure_at: int | None = None
+        self, *, keep: Collection[Node] | None = None, force_failure_at: int | None = None
     ) -> GraphFunction:
         """Return a Python function over the inputs that returns the tuple of outputs; see `codegen`."""
         return to_callable(self, keep=keep, force_failure_at=force_failure_at)

@@ -34,6 +34,8 @@ def _definitions(graph: Graph) -> Iterator[str]:
             elif used not in defined:
                 yield f"{node.name} uses {used.name} before it is defined"
         defined.add(node)
+    for node in graph.keep - owned:
+        yield f"{node.name} is kept, but is no node of this graph"
 
 
 def _names(graph: Graph) -> Iterator[str]:

@@ -19,7 +19,7 @@ def eliminate_dead_code(graph: Graph) -> int:
     """
     erased = 0
     for node in reversed(list(graph.nodes)):
-        removable = node.kind in (NodeKind.CONST, NodeKind.CALL)
+        removable = node.kind in (NodeKind.CONST, NodeKind.CALL) and node not in graph.keep
         if removable and not (node.users or node.has_effect or node.can_fail):
             graph.erase(node)
             erased += 1

@@ -1,0 +1,16 @@
+"""The eager backend: the graph as one Python function that calls NumPy; it changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bcjit.fx_graph import Graph, GraphFunction
+
+__all__ = ["eager"]
+
+
+def eager(graph: Graph, example_inputs: Sequence[object]) -> GraphFunction:  # noqa: ARG001 - the protocol
+    """Return the graph's Python function: NumPy bit for bit, without the cost of the user's other bytecode."""
+    return graph.to_callable()
