@@ -1,0 +1,29 @@
+"""What must hold for compiled code to be right: where values are found, what is expected of them, and the check.
+
+``Source`` and ``Guard`` are plain data. ``fetch``, ``holds`` and ``first_failing`` are the reference evaluator,
+``compile_guards`` builds the C tree that does the same. This package runs no user code, emits no bytecode, and does
+not know what a graph is.
+"""
+
+from bcjit.guards.compile import specification
+from bcjit.guards.evaluate import Roots, Unavailable, fetch, first_failing, holds
+from bcjit.guards.guard import DEAD, Guard, GuardKind, Identity, SymbolicRelation, relation_guard
+from bcjit.guards.source import MEMBERS, Source, SourceKind
+
+__all__ = [
+    "DEAD",
+    "MEMBERS",
+    "Guard",
+    "GuardKind",
+    "Identity",
+    "Roots",
+    "Source",
+    "SourceKind",
+    "SymbolicRelation",
+    "Unavailable",
+    "fetch",
+    "first_failing",
+    "holds",
+    "relation_guard",
+    "specification",
+]
