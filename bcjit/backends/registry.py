@@ -62,12 +62,7 @@ def register_backend(name: str, backend: Backend) -> None:
     >>> "loud" in list_backends()
     True
     """
-    if not isinstance(name, str):
-        raise ArgumentTypeError(f"name: a string is expected, got {type(name).__name__}: {name!r}")
-    if not name.isidentifier():
-        raise ArgumentError(f"name: an identifier is expected (letters, digits, _), got {name!r}")
-    if name in _builtin:
-        raise ArgumentError(f"name: {name!r} is a built-in backend and stays so; take another name")
+    _check_name(name)
     if not callable(backend):
         raise ArgumentTypeError(
             "backend: a callable (graph, example_inputs) -> callable is expected,"
@@ -76,13 +71,24 @@ def register_backend(name: str, backend: Backend) -> None:
     _registered[name] = backend
 
 
+def _check_name(name: object) -> None:
+    if not isinstance(name, str):
+        raise ArgumentTypeError(f"name: a string is expected, got {type(name).__name__}: {name!r}")
+    if not name.isidentifier():
+        raise ArgumentError(f"name: an identifier is expected (letters, digits, _), got {name!r}")
+    if name in _builtin:
+        raise ArgumentError(f"name: {name!r} is a built-in backend and stays so; take another name")
+
+
 def list_backends() -> list[str]:
     """Return the names of all backends, sorted; those of other packages are named without importing them."""
     return sorted({*_builtin, *_registered, *_entry_points()})
 
 
-def get_backend(backend: str | Backend) -> Backend:
+def get_backend(backend: object) -> Backend:
     """Return the backend of a name; a callable is its own backend.
+
+    Takes any object, because what users give is checked here.
 
     Raises
     ------
@@ -100,7 +106,7 @@ def get_backend(backend: str | Backend) -> Backend:
             f"backend: a name ({', '.join(list_backends())}) or a callable (graph, example_inputs) ->"
             f" callable is expected, got {type(backend).__name__}: {backend!r}"
         )
-    return backend
+    return cast("Backend", backend)
 
 
 def backend_name(backend: str | Backend) -> str:
@@ -117,7 +123,7 @@ def backend_name(backend: str | Backend) -> str:
 def run_backend(backend: Backend, graph: Graph, example_inputs: Sequence[object]) -> CompiledGraph:
     """Return the backend's callable for a graph; whatever goes wrong is a BackendError."""
     try:
-        compiled = backend(graph, example_inputs)
+        compiled: object = backend(graph, example_inputs)
     except BackendError:
         raise
     except Exception as error:
@@ -126,7 +132,7 @@ def run_backend(backend: Backend, graph: Graph, example_inputs: Sequence[object]
     if not callable(compiled):
         problem = f"returned {type(compiled).__name__} instead of a callable"
         raise BackendError(backend_name(backend), problem)
-    return compiled
+    return cast("CompiledGraph", compiled)
 
 
 def check_outputs(backend: Backend, graph: Graph, outputs: object) -> tuple[object, ...]:

@@ -71,7 +71,8 @@ class _Plan:
     """What is nested, what is bound, in which order."""
 
     renderer: Renderer
-    keep: frozenset[Node]
+    keep: frozenset[Node]  # must be variables to the end
+    sources: set[Node]  # must be variables: symbols are read from them
     forced: Node | None  # fail just before this node
     statements: list[_Statement] = field(default_factory=list)
 
@@ -95,7 +96,8 @@ def to_source(
     forced = None
     if force_failure_at is not None and force_failure_at < len(steps):
         forced = steps[force_failure_at]
-    plan = _Plan(Renderer(graph), frozenset(graph.keep if keep is None else keep), forced)
+    kept = frozenset(graph.keep if keep is None else keep)
+    plan = _Plan(Renderer(graph), kept, graph.symbol_sources(), forced)
     nestable = _nestable(graph, plan) if forced is None else frozenset()
     for node in steps:
         _place(plan, node, nest=node in nestable)
@@ -109,6 +111,7 @@ def _nestable(graph: Graph, plan: _Plan) -> frozenset[Node]:
     changes nothing but which of several failures comes first, and after any of them the part starts again.
     """
     counts = Counter(used for node in graph.nodes for used in node.uses())
+    variables = plan.keep | plan.sources
     found: set[Node] = set()
     for node in graph.nodes:
         if node.has_effect:
@@ -118,7 +121,7 @@ def _nestable(graph: Graph, plan: _Plan) -> frozenset[Node]:
             found.update(
                 used
                 for used in node.uses()
-                if used.kind is NodeKind.CALL and counts[used] == 1 and used not in plan.keep
+                if used.kind is NodeKind.CALL and counts[used] == 1 and used not in variables
             )
     return frozenset(found)
 
@@ -139,7 +142,7 @@ def _place(plan: _Plan, node: Node, *, nest: bool) -> None:
     if nest and value.depth < _DEEPEST:
         plan.renderer.nested[node] = value
         return
-    binds = bool(node.users) or node in plan.keep
+    binds = bool(node.users) or node in plan.keep or node in plan.sources
     _add(plan, node, f"{node.name} = {value.text}" if binds else value.text, value, binds=binds)
 
 

@@ -100,7 +100,7 @@ class Renderer:
         return None
 
     def symbol_name(self, symbol: Symbol) -> str:
-        """Return the variable of a symbol: the input itself when it is the int."""
+        """Return the variable of a symbol: the node's own when the node is the int."""
         node, axis = self.graph.symbols[symbol]
         if axis is None:
             return node.name
@@ -173,6 +173,7 @@ class Renderer:
         if isinstance(operand, Expr):
             for symbol in sorted(operand.symbols(), key=Symbol.key):
                 self._symbols[symbol] = None
+                self._reads[self.graph.symbols[symbol][0]] = None
             names = {symbol: self.symbol_name(symbol) for symbol in operand.symbols()}
             text = operand.source(names)
             return text, text.isidentifier()

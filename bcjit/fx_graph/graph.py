@@ -17,7 +17,7 @@ from bcjit.errors import InternalError, SourceLine
 from bcjit.fx_graph.codegen import to_callable, to_source
 from bcjit.fx_graph.dot import to_dot
 from bcjit.fx_graph.lint import check
-from bcjit.fx_graph.node import Alias, Node, NodeKind, Operand, map_operand
+from bcjit.fx_graph.node import Alias, Node, NodeKind, Operand, exprs_in, map_operand
 from bcjit.fx_graph.printer import target_name, to_text
 
 if TYPE_CHECKING:
@@ -50,7 +50,8 @@ class Graph:
     nodes
         Inputs, constants, calls and at last one output, in order. Read it; change it by the methods.
     symbols
-        Where each symbol is read at run time: an axis of an array input, or (axis None) a Python int input.
+        Where each symbol is read at run time: an axis of an array node, or (axis None) the value of a Python int node;
+        mostly inputs.
     keep
         Nodes whose values bail-out records need: generated code has them in variables and lets them live to its end.
 
@@ -114,6 +115,7 @@ class Graph:
         kwargs: Mapping[str, Operand] | None = None,
         *,
         meta: Meta | tuple[Meta, ...] | None,
+        multi: bool | None = None,
         view_of: Node | None = None,
         alias: Alias = "fresh",
         writes: tuple[Node, ...] = (),
@@ -130,6 +132,9 @@ class Graph:
         ----------
         meta
             Of the result; a tuple when the result is a tuple of results; None when the result is None.
+        multi
+            Whether the result is a tuple of results, where the type of `meta` does not say it: ``meta=(m,), multi=False``
+            is a single result.
         view_of, alias
             The operand whose memory the result shares, and how.
         writes
@@ -141,7 +146,6 @@ class Graph:
         name
             Base of the node's name; the target's own name by default.
         """
-        multi = isinstance(meta, tuple)
         node = Node(
             NodeKind.CALL,
             self._new_name(name or target_name(target).rpartition(".")[2]),
@@ -149,7 +153,7 @@ class Graph:
             tuple(args),
             dict(kwargs or {}),
             meta=meta if isinstance(meta, tuple) else () if meta is None else (meta,),
-            multi=multi,
+            multi=isinstance(meta, tuple) if multi is None else multi,
             view_of=view_of,
             alias=alias,
             writes=tuple(writes),
@@ -167,7 +171,7 @@ class Graph:
         return self._place(node)
 
     def bind_symbol(self, symbol: Symbol, node: Node, axis: int | None = None) -> None:
-        """Say that `symbol` is the length of an axis of an input, or (None) the value of an int input."""
+        """Say that `symbol` is the length of an axis of an array, or (None) the value of a Python int."""
         self.symbols.setdefault(symbol, (node, axis))
 
     # Reading
@@ -199,6 +203,11 @@ class Graph:
         """The values the graph returns; empty while it is being built."""
         node = self.output_node
         return node.args if node is not None else ()
+
+    def symbol_sources(self) -> set[Node]:
+        """Return the nodes from which the symbols of operands are read; they count as used, without being operands."""
+        exprs = (expr for node in self.nodes for expr in exprs_in(node.operands))
+        return {self.symbols[symbol][0] for expr in exprs for symbol in expr.symbols()}
 
     # Undo
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
-from bcjit.dims import Expr, Symbol
+from bcjit.dims import Expr
 from bcjit.errors import InternalError
 from bcjit.fx_graph.node import Node, NodeKind, Operand, map_operand
 
@@ -30,7 +30,6 @@ class Interpreter:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.values: dict[Node, object] = {}
-        self._symbols: dict[Symbol, int] = {}
 
     def run(self, *inputs: object) -> tuple[object, ...]:
         """Return the graph's outputs for these inputs."""
@@ -38,9 +37,6 @@ class Interpreter:
         if len(inputs) != len(nodes):
             raise InternalError(f"{len(nodes)} inputs are expected, got {len(inputs)}")
         self.values = dict(zip(nodes, inputs, strict=True))
-        self._symbols = {
-            symbol: self._read(node, axis) for symbol, (node, axis) in self.graph.symbols.items()
-        }
         for node in self.graph.nodes:
             if node.kind is NodeKind.OUTPUT:
                 return tuple(self.fetch(value) for value in node.args)
@@ -72,5 +68,6 @@ class Interpreter:
         if isinstance(leaf, Node):
             return self.values[leaf]
         if isinstance(leaf, Expr):
-            return leaf.evaluate(self._symbols)
+            where = self.graph.symbols
+            return leaf.evaluate({symbol: self._read(*where[symbol]) for symbol in leaf.symbols()})
         return leaf

@@ -94,21 +94,25 @@ def _kinds(graph: Graph) -> Iterator[str]:
 
 
 def _symbols(graph: Graph) -> Iterator[str]:
-    """Every symbol of an operand can be read from an input."""
-    owned = set(graph.inputs)
+    """Every symbol of an operand can be read from a node before it."""
+    owned = set(graph.nodes)
     for symbol, (node, axis) in graph.symbols.items():
-        meta = node.meta[0] if node.meta else None
+        meta = node.meta[0] if node.meta and not node.multi else None
         if node not in owned:
-            yield f"symbol {symbol} is read from {node.name}, which is no input of this graph"
+            yield f"symbol {symbol} is read from {node.name}, which is no node of this graph"
         elif axis is None and meta != ScalarMeta(int):
             yield f"symbol {symbol} is the value of {node.name}, which is no Python int"
         elif axis is not None and not (isinstance(meta, ArrayMeta) and 0 <= axis < meta.ndim):
             yield f"symbol {symbol} is axis {axis} of {node.name}, which has no such axis"
+    defined = set(graph.inputs)
     for node in graph.nodes:
-        for expr in exprs_in(node.operands):
-            for symbol in sorted(expr.symbols(), key=str):
-                if symbol not in graph.symbols:
-                    yield f"{node.name} uses symbol {symbol}, which no input defines"
+        used = {symbol for expr in exprs_in(node.operands) for symbol in expr.symbols()}
+        for symbol in sorted(used, key=str):
+            if symbol not in graph.symbols:
+                yield f"{node.name} uses symbol {symbol}, which no node defines"
+            elif graph.symbols[symbol][0] not in defined:
+                yield f"{node.name} uses symbol {symbol} before it is defined"
+        defined.add(node)
 
 
 def _memory(graph: Graph) -> Iterator[str]:
