@@ -1,0 +1,149 @@
+"""The C extension: frames, parts, dispatchers and graph calls; it knows no graphs and no NumPy."""
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from types import CellType, CodeType, FunctionType
+from typing import Any, TypeAlias, TypeVar
+
+_Closure: TypeAlias = tuple[CellType, ...] | None
+_Values: TypeAlias = tuple[object, ...]
+_OnMiss: TypeAlias = Callable[[Part, FunctionType, _Closure, _Values], Entry | None]
+_Next: TypeAlias = tuple[object, ...]
+_OnBailOut: TypeAlias = Callable[
+    [Entry, FunctionType, _Closure, _Values, BailOut], _Next | None
+]
+_DispatcherT = TypeVar("_DispatcherT", bound=type[Dispatcher])
+
+def check_support() -> str | None:
+    """None, or a sentence that says why bcjit cannot work here."""
+
+class GuardTree:
+    def __init__(self, spec: tuple[object, ...]) -> None: ...
+    def check(self, values: _Values, func: FunctionType, closure: _Closure) -> int:
+        """-1 when every guard holds, else the index of the first that fails."""
+
+class Entry:
+    """Guards, and the residual code that is right while they hold.
+
+    Nothing else may own ``code``: the entry then answers to the cycle collector for its constants.
+    """
+
+    def __init__(
+        self,
+        guards: GuardTree,
+        code: CodeType,
+        returns: bool,
+        on_bailout: _OnBailOut,
+        tag: object,
+    ) -> None: ...
+    @property
+    def guards(self) -> GuardTree: ...
+    @property
+    def code(self) -> CodeType: ...
+    @property
+    def returns(self) -> bool: ...
+    @property
+    def on_bailout(self) -> _OnBailOut: ...
+    @property
+    def tag(self) -> Any: ...
+    hits: int
+    bailouts: int
+    plain: bool
+
+class Part:
+    """A piece of a code object, from one position on: plain code and entries."""
+
+    def __init__(self, plain_code: CodeType, on_miss: _OnMiss | None, tag: object) -> None: ...
+    @property
+    def plain_code(self) -> CodeType: ...
+    @property
+    def busy(self) -> bool: ...
+    @property
+    def entries(self) -> tuple[Entry, ...]: ...
+    on_miss: _OnMiss | None
+    tag: Any
+    skip: bool
+    misses: int
+    def add(self, entry: Entry, /) -> None: ...
+    def remove(self, entry: Entry, /) -> None: ...
+    def clear(self) -> None: ...
+    def find(self, func: FunctionType, closure: _Closure, values: _Values, /) -> Entry | None:
+        """The entry whose guards hold, or None; changes nothing."""
+
+class Dispatcher:
+    """Calls a function through the entries of its first part."""
+
+    def __init__(self, fn: FunctionType, part: Part) -> None: ...
+    @property
+    def fn(self) -> FunctionType: ...
+    @property
+    def part(self) -> Part: ...
+    enabled: bool
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def __get__(self, instance: object, owner: type | None = None, /) -> Any: ...
+
+class GraphCall:
+    """Calls a compiled graph with warnings raised; any Exception becomes a BailOut."""
+
+    def __init__(self, fn: Callable[..., object], tag: object) -> None: ...
+    @property
+    def fn(self) -> Callable[..., object]: ...
+    @property
+    def tag(self) -> Any: ...
+    def __call__(self, *args: object) -> Any: ...
+
+class BailOut(BaseException):
+    """A graph failed: plain code must run instead. Never seen by user code."""
+
+    @property
+    def call(self) -> GraphCall | None: ...
+    @property
+    def exception(self) -> Exception | None: ...
+
+class Resumed:
+    """Called once, with any arguments, runs code as a function on values."""
+
+    def __init__(
+        self, code: CodeType, globals: dict[str, Any], closure: _Closure, values: _Values
+    ) -> None: ...
+    def __call__(self, *args: object, **kwargs: object) -> Any: ...
+
+def drive(part: Part, func: FunctionType, closure: _Closure, values: _Values, /) -> Any:
+    """Run a part and what follows, as a dispatcher does."""
+
+def run_plain(
+    code: CodeType, globals: dict[str, Any], closure: _Closure, values: _Values, /
+) -> Any:
+    """Run code as a function on values."""
+
+def set_error_state_mapper(
+    contextvar: ContextVar[Any] | None, mapper: Callable[[Any], object] | None, /
+) -> None:
+    """How graphs are made to raise: mapper(state or None) -> the state to set, or None to keep it."""
+
+def tracing_active() -> bool:
+    """Whether a trace function, debugger or coverage tool watches this thread."""
+
+def set_tracing_override(on: bool, /) -> None:
+    """True: stay compiled under tracing (to measure our own coverage)."""
+
+def hook_armed() -> bool:
+    """Whether this thread waits for a frame."""
+
+def hook_installed() -> bool:
+    """Whether the evaluator is ours now."""
+
+def callee(fn: object, tag: object, /) -> Any:
+    """What residual code calls instead of fn."""
+
+def set_callee_factory(factory: Callable[[FunctionType, Any], object] | None, /) -> None:
+    """factory(fn, tag) makes callees, once for a code object and tag; None: none are made."""
+
+def get_code_slot(code: CodeType, /) -> Any:
+    """The object kept for a code object, or None."""
+
+def set_code_slot(code: CodeType, obj: object, /) -> None:
+    """Keep an object for a code object, weakly when possible; None forgets it."""
+
+def enable_vectorcall(cls: _DispatcherT, /) -> _DispatcherT:
+    """Make a subclass of Dispatcher as cheap to call as Dispatcher; returns it."""

@@ -1,0 +1,279 @@
+/* codeslot.c - what is remembered for a code object, in its extra slot: one object of the owner's
+ * choice, and what residual code calls instead of the function. All of it dies with the code, and
+ * none of it keeps the function or a compiled function alive. */
+#include "core.h"
+
+typedef struct {                            /* weak where the object allows it */
+    PyObject *object;
+    bool weak;
+} Ref;
+
+typedef struct {
+    Ref tag;
+    Ref callable;                           /* object NULL: call the function itself */
+} Callee;
+
+typedef struct {
+    Ref owner;
+    Callee *callees;
+    Py_ssize_t n_callees;
+} Slot;
+
+static Py_ssize_t extra_index = -1;
+static PyObject *callee_factory;
+
+static int ref_init(Ref *ref, PyObject *object)
+{
+    ref->weak = true;
+    ref->object = PyWeakref_NewRef(object, NULL);
+    if (ref->object == NULL) {
+        if (!PyErr_ExceptionMatches(PyExc_TypeError)) {
+            return -1;
+        }
+        PyErr_Clear();
+        ref->weak = false;
+        ref->object = Py_NewRef(object);
+    }
+    return 0;
+}
+
+/* The object (new reference), or NULL when it is dead or was never there; no error. */
+static PyObject *ref_get(Ref *ref)
+{
+    if (ref->object == NULL || !ref->weak) {
+        return Py_XNewRef(ref->object);
+    }
+    PyObject *object = PyObject_CallNoArgs(ref->object);
+    if (object == Py_None) {
+        Py_CLEAR(object);
+    }
+    return object;
+}
+
+static void slot_free(void *memory)
+{
+    Slot *slot = memory;
+    if (slot == NULL) {
+        return;
+    }
+    Py_XDECREF(slot->owner.object);
+    for (Py_ssize_t i = 0; i < slot->n_callees; i++) {
+        Py_XDECREF(slot->callees[i].tag.object);
+        Py_XDECREF(slot->callees[i].callable.object);
+    }
+    PyMem_Free(slot->callees);
+    PyMem_Free(slot);
+}
+
+int bcjit_codeslot_init(void)
+{
+    if (extra_index < 0) {
+        extra_index = bcjit_request_extra_index(slot_free);
+    }
+    if (extra_index < 0) {
+        PyErr_SetString(PyExc_ImportError, "bcjit: no extra slot of code objects is left");
+        return -1;
+    }
+    return 0;
+}
+
+static Slot *slot_of(PyObject *code)
+{
+    void *memory = NULL;
+    if (bcjit_code_get_extra(code, extra_index, &memory) < 0) {
+        PyErr_Clear();
+    }
+    return memory;
+}
+
+static Slot *slot_made(PyObject *code)
+{
+    Slot *slot = slot_of(code);
+    if (slot == NULL) {
+        slot = PyMem_Calloc(1, sizeof(Slot));
+        if (slot == NULL) {
+            PyErr_NoMemory();
+        }
+        else if (bcjit_code_set_extra(code, extra_index, slot) < 0) {
+            PyMem_Free(slot);
+            slot = NULL;
+        }
+    }
+    return slot;
+}
+
+static int check_code(PyObject *code)
+{
+    if (PyCode_Check(code)) {
+        return 0;
+    }
+    PyErr_Format(PyExc_TypeError, "a code object was expected, not %.100s", Py_TYPE(code)->tp_name);
+    return -1;
+}
+
+PyObject *bcjit_get_code_slot(PyObject *Py_UNUSED(module), PyObject *code)
+{
+    if (check_code(code) < 0) {
+        return NULL;
+    }
+    Slot *slot = slot_of(code);
+    PyObject *object = slot == NULL ? NULL : ref_get(&slot->owner);
+    return object == NULL ? Py_NewRef(Py_None) : object;
+}
+
+PyObject *bcjit_set_code_slot(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *code, *object;
+    if (!PyArg_ParseTuple(args, "OO:set_code_slot", &code, &object) || check_code(code) < 0) {
+        return NULL;
+    }
+    Ref ref = {NULL, false};
+    if (object != Py_None && ref_init(&ref, object) < 0) {
+        return NULL;
+    }
+    Slot *slot = object == Py_None ? slot_of(code) : slot_made(code);
+    if (slot == NULL) {
+        Py_XDECREF(ref.object);
+        if (PyErr_Occurred()) {
+            return NULL;
+        }
+        Py_RETURN_NONE;
+    }
+    PyObject *old = slot->owner.object;
+    slot->owner = ref;
+    Py_XDECREF(old);
+    Py_RETURN_NONE;
+}
+
+/* ---- callees ---------------------------------------------------------------------------------------- */
+
+PyObject *bcjit_set_callee_factory(PyObject *Py_UNUSED(module), PyObject *factory)
+{
+    if (factory != Py_None && !PyCallable_Check(factory)) {
+        PyErr_SetString(PyExc_TypeError, "factory must be callable or None");
+        return NULL;
+    }
+    PyObject *old = callee_factory;
+    callee_factory = factory == Py_None ? NULL : Py_NewRef(factory);
+    Py_XDECREF(old);
+    Py_RETURN_NONE;
+}
+
+static bool ref_is(Ref *ref, PyObject *object)
+{
+    PyObject *present = ref_get(ref);
+    Py_XDECREF(present);                    /* the caller holds object: nothing dies here */
+    return present == object;
+}
+
+static Callee *find_callee(Slot *slot, PyObject *tag)
+{
+    for (Py_ssize_t i = 0; slot != NULL && i < slot->n_callees; i++) {
+        if (ref_is(&slot->callees[i].tag, tag)) {
+            return &slot->callees[i];
+        }
+    }
+    return NULL;
+}
+
+static bool callee_is_dead(Callee *callee)
+{
+    PyObject *tag = ref_get(&callee->tag), *callable = ref_get(&callee->callable);
+    bool dead = tag == NULL || (callable == NULL && callee->callable.object != NULL);
+    Py_XDECREF(tag);
+    Py_XDECREF(callable);
+    return dead;
+}
+
+static void drop_dead_callees(Slot *slot)
+{
+    for (Py_ssize_t i = slot->n_callees - 1; i >= 0; i--) {
+        if (callee_is_dead(&slot->callees[i])) {
+            Callee dead = slot->callees[i];
+            slot->callees[i] = slot->callees[--slot->n_callees];
+            Py_XDECREF(dead.tag.object);
+            Py_XDECREF(dead.callable.object);
+        }
+    }
+}
+
+static int remember(PyObject *code, PyObject *fn, PyObject *tag, PyObject *callable)
+{
+    Slot *slot = slot_made(code);
+    if (slot == NULL) {
+        return -1;
+    }
+    Callee made = {{NULL, false}, {NULL, false}};
+    if (ref_init(&made.tag, tag) < 0 ||
+        (callable != fn && ref_init(&made.callable, callable) < 0)) {
+        Py_XDECREF(made.tag.object);
+        return -1;
+    }
+    drop_dead_callees(slot);
+    Callee *grown =
+        PyMem_Realloc(slot->callees, (size_t)(slot->n_callees + 1) * sizeof(Callee));
+    if (grown == NULL) {
+        Py_XDECREF(made.tag.object);
+        Py_XDECREF(made.callable.object);
+        PyErr_NoMemory();
+        return -1;
+    }
+    slot->callees = grown;
+    slot->callees[slot->n_callees++] = made;
+    return 0;
+}
+
+/* A code object's dispatcher belongs to one function; another function of the same code (another
+ * closure, other defaults) shares its part. Steals callable. */
+static PyObject *fitted(PyObject *callable, PyObject *fn)
+{
+    if (!PyObject_TypeCheck(callable, &BcjitDispatcher_Type)) {
+        return callable;
+    }
+    Dispatcher *dispatcher = (Dispatcher *)callable;
+    if (dispatcher->fn == fn || dispatcher->fn == NULL) {
+        return callable;
+    }
+    PyObject *own = ((PyFunctionObject *)fn)->func_code == (PyObject *)dispatcher->code
+                        ? bcjit_dispatcher_new(fn, dispatcher->part)
+                        : Py_NewRef(fn);
+    if (own != NULL && Py_IS_TYPE(own, &BcjitDispatcher_Type)) {
+        ((Dispatcher *)own)->enabled = dispatcher->enabled;
+    }
+    Py_DECREF(callable);
+    return own;
+}
+
+PyObject *bcjit_callee(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs)
+{
+    if (nargs != 2) {
+        PyErr_Format(PyExc_TypeError, "callee takes 2 arguments, got %zd", nargs);
+        return NULL;
+    }
+    PyObject *fn = args[0], *tag = args[1];
+    if (!PyFunction_Check(fn)) {
+        return Py_NewRef(fn);
+    }
+    PyObject *code = ((PyFunctionObject *)fn)->func_code;
+    Callee *callee = find_callee(slot_of(code), tag);
+    if (callee != NULL && callee->callable.object == NULL) {
+        return Py_NewRef(fn);
+    }
+    PyObject *callable = callee == NULL ? NULL : ref_get(&callee->callable);
+    if (callable != NULL) {
+        return fitted(callable, fn);
+    }
+    if (callee_factory == NULL) {
+        return Py_NewRef(fn);
+    }
+    PyObject *factory = Py_NewRef(callee_factory);
+    Py_INCREF(code);                        /* the factory may give fn other code */
+    PyObject *const pair[] = {fn, tag};
+    callable = PyObject_Vectorcall(factory, pair, 2, NULL);
+    Py_DECREF(factory);
+    if (callable != NULL && remember(code, fn, tag, callable) < 0) {
+        Py_CLEAR(callable);
+    }
+    Py_DECREF(code);
+    return callable;
+}

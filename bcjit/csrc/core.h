@@ -1,0 +1,198 @@
+/* core.h - the types of bcjit._core and what its C files call of each other; no version facts. */
+#ifndef BCJIT_CORE_H
+#define BCJIT_CORE_H
+
+#include "compat.h"
+
+#define BCJIT_LIKELY(x) __builtin_expect(!!(x), 1)
+#define BCJIT_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#if !defined(__GNUC__) && !defined(__clang__)
+#  undef BCJIT_LIKELY
+#  undef BCJIT_UNLIKELY
+#  define BCJIT_LIKELY(x) (x)
+#  define BCJIT_UNLIKELY(x) (x)
+#endif
+#ifdef _MSC_VER
+#  define BCJIT_THREAD_LOCAL __declspec(thread)
+#else
+#  define BCJIT_THREAD_LOCAL _Thread_local
+#endif
+
+/* ---- guards.c ------------------------------------------------------------------------------ */
+extern PyTypeObject BcjitGuardTree_Type;
+int bcjit_guards_init(PyObject *module);
+/* -1 when every guard holds, else the index of the first that fails; never raises. */
+Py_ssize_t bcjit_guards_check(PyObject *tree, PyObject *const *values, Py_ssize_t nvalues,
+                              PyObject *func, PyObject *closure);
+
+/* ---- values.c: owned values on their way into a part ----------------------------------------- */
+#define BCJIT_SMALL_VALUES 24
+typedef struct {
+    Py_ssize_t n;
+    PyObject **items;                       /* small, or memory of its own */
+    PyObject *small[BCJIT_SMALL_VALUES];
+} Values;
+
+int bcjit_values_init(Values *values, PyObject *const *items, Py_ssize_t n);
+void bcjit_values_clear(Values *values);
+PyObject *bcjit_values_tuple(PyObject *const *items, Py_ssize_t n);
+
+/* ---- part.c: Entry and Part ------------------------------------------------------------------ */
+typedef struct {
+    PyObject_HEAD
+    PyObject *guards;                       /* GuardTree */
+    PyCodeObject *code;
+    PyObject *on_bailout;
+    PyObject *tag;
+    PyFunctionObject *function;             /* spare function of code, without a closure; or NULL */
+    Py_ssize_t hits;
+    Py_ssize_t bailouts;
+    char returns;
+    char plain;
+    PyObject *weakrefs;
+} Entry;
+
+typedef struct {
+    PyObject_HEAD
+    PyCodeObject *plain_code;
+    PyCodeObject *positional_code;          /* plain_code with its arguments bound; made when needed */
+    PyCodeObject *cleanup_code;             /* see hook.c; made when needed */
+    PyFunctionObject *function;             /* spare function of positional_code; or NULL */
+    PyObject *on_miss;                      /* NULL: never compile */
+    PyObject *tag;
+    Entry **entries;                        /* most recently used first */
+    Py_ssize_t n_entries;
+    Py_ssize_t misses;
+    char skip;
+    char busy;
+    PyObject *weakrefs;
+} Part;
+
+extern PyTypeObject BcjitEntry_Type;
+extern PyTypeObject BcjitPart_Type;
+/* The first entry whose guards hold, borrowed, and its place; NULL when none does. */
+Entry *bcjit_part_find(Part *part, PyObject *const *values, Py_ssize_t n, PyObject *func,
+                       PyObject *closure, Py_ssize_t *place);
+void bcjit_part_to_front(Part *part, Entry *entry, Py_ssize_t place);
+PyCodeObject *bcjit_part_positional_code(Part *part);
+PyCodeObject *bcjit_part_cleanup_code(Part *part);
+
+/* ---- run.c: code run as a function on values --------------------------------------------------- */
+typedef struct {                            /* what a function has besides its code */
+    PyObject *globals;
+    PyObject *builtins;                     /* NULL: those of globals */
+    PyObject *closure;                      /* tuple of cells, or NULL */
+} Surroundings;
+
+extern PyTypeObject BcjitResumed_Type;
+PyFunctionObject *bcjit_function_take(PyFunctionObject **spare, PyCodeObject *code,
+                                      const Surroundings *around);
+void bcjit_function_give(PyFunctionObject **spare, PyFunctionObject *function);
+/* Runs code on the values and gives the references up as soon as its frame owns them. */
+PyObject *bcjit_run_code(PyFunctionObject **spare, PyCodeObject *code, const Surroundings *around,
+                         Values *values);
+PyObject *bcjit_run_plain(PyObject *module, PyObject *const *args, Py_ssize_t nargs);
+
+/* ---- hook.c: the evaluator ------------------------------------------------------------------- */
+typedef enum { ARM_CAPTURE, ARM_RELEASE } ArmKind;
+typedef enum {
+    ARRIVED_NOT,                            /* the frame has not come */
+    ARRIVED_PLAIN,                          /* it ran, or failed, as plain Python */
+    ARRIVED_SWAPPED,                        /* it ran the entry's code */
+    ARRIVED_CLEANED                         /* it did nothing: the entry is still to be run */
+} Arrival;
+
+typedef struct Arm {                        /* one awaited frame; lives on the C stack */
+    struct Arm *outer;
+    void *caller;                           /* the frame that makes the awaited call */
+    PyCodeObject *code;
+    ArmKind kind;
+    Arrival arrival;
+    Values *values;                         /* ARM_RELEASE: given up at the frame's arrival */
+    Part *part;                             /* ARM_CAPTURE, borrowed */
+    Entry *entry;                           /* ARM_CAPTURE: what on_miss gave, owned */
+    PyObject *locals;                       /* ARM_CAPTURE: tuple of the arguments, owned */
+} Arm;
+
+void bcjit_arm(PyThreadState *ts, Arm *arm);
+void bcjit_disarm(PyThreadState *ts, Arm *arm);     /* nothing to do when the frame has come */
+bool bcjit_hook_armed(void);
+bool bcjit_hook_installed(PyThreadState *ts);
+
+/* ---- driver.c: parts, one after another ------------------------------------------------------- */
+typedef struct {                            /* a part that is about to run, with all it needs */
+    Part *part;                             /* owned */
+    PyObject *closure;                      /* owned, or NULL */
+    Values values;
+} State;
+
+int bcjit_state_init(State *state, Part *part, PyObject *closure, PyObject *const *values,
+                     Py_ssize_t n);
+void bcjit_state_clear(State *state);
+/* Calls part.on_miss: a new Entry, or NULL, with or without an error set. */
+Entry *bcjit_miss(Part *part, PyObject *func, PyObject *closure, PyObject *values);
+/* Runs the entry's code on borrowed values. */
+PyObject *bcjit_entry_run(Entry *entry, PyObject *func, PyObject *closure, PyObject *const *values,
+                          Py_ssize_t n);
+/* Whether the error that is set is a BailOut. */
+bool bcjit_is_bailout(void);
+/* With a BailOut set: asks where to resume and runs plain code from there; clears the state.
+ * handled: the exception that was being handled when the entry began (borrowed, or NULL). */
+PyObject *bcjit_bail_out(Entry *entry, State *state, PyObject *func, PyObject *handled);
+/* Runs the part named by an entry's tuple (stolen) and all that follow. */
+PyObject *bcjit_follow(PyObject *next, PyObject *func);
+/* Runs the state's part and all that follow; clears the state. */
+PyObject *bcjit_drive_state(State *state, PyObject *func);
+PyObject *bcjit_drive(PyObject *module, PyObject *const *args, Py_ssize_t nargs);
+
+/* ---- bind.c: arguments in the order of the fast locals ------------------------------------------ */
+/* 1: bound; 0: cannot be bound here (call the function, it raises or binds); -1: error. */
+int bcjit_bind(PyFunctionObject *fn, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
+               Values *values);
+
+/* ---- dispatch.c ------------------------------------------------------------------------------- */
+typedef struct {
+    PyObject_HEAD
+    PyObject *fn;                           /* exact function, or NULL before __init__ */
+    PyCodeObject *code;                     /* fn's code when this was made */
+    Part *part;
+    PyObject *dict;
+    PyObject *weakrefs;
+    vectorcallfunc vectorcall;
+    int simple_args;                        /* argument count when all are positional, else -1 */
+    char enabled;
+} Dispatcher;
+
+extern PyTypeObject BcjitDispatcher_Type;
+PyObject *bcjit_dispatcher_new(PyObject *fn, Part *part);
+PyObject *bcjit_enable_vectorcall(PyObject *module, PyObject *cls);
+
+/* ---- graphcall.c ------------------------------------------------------------------------------ */
+extern PyTypeObject BcjitGraphCall_Type;
+extern PyTypeObject BcjitBailOut_Type;
+int bcjit_graphcall_init(void);
+PyObject *bcjit_set_error_state_mapper(PyObject *module, PyObject *args);
+
+/* ---- codeslot.c ------------------------------------------------------------------------------- */
+int bcjit_codeslot_init(void);
+PyObject *bcjit_get_code_slot(PyObject *module, PyObject *code);
+PyObject *bcjit_set_code_slot(PyObject *module, PyObject *args);
+PyObject *bcjit_callee(PyObject *module, PyObject *const *args, Py_ssize_t nargs);
+PyObject *bcjit_set_callee_factory(PyObject *module, PyObject *factory);
+
+/* ---- stack.c ---------------------------------------------------------------------------------- */
+/* Before a C function re-enters Python. -1: RecursionError is set. Else pass the result to leave. */
+int bcjit_enter_call(PyThreadState *ts);
+void bcjit_leave_call(PyThreadState *ts, int token);
+
+/* ---- module.c --------------------------------------------------------------------------------- */
+extern vectorcallfunc bcjit_function_vectorcall;    /* of every Python function nobody changed */
+extern bool bcjit_tracing_override;
+static inline bool bcjit_tracing_active(PyThreadState *ts)
+{
+    return BCJIT_UNLIKELY(ts->c_tracefunc != NULL || bcjit_tool_in_use(ts->interp, 0) ||
+                          bcjit_tool_in_use(ts->interp, 1)) &&
+           !bcjit_tracing_override;
+}
+
+#endif

@@ -1,0 +1,251 @@
+/* driver.c - runs a part and, while a part's code hands back the next one, the next; they never nest.
+ *
+ * What an entry's code returns is the function's value (entry.returns) or a tuple
+ * (next_part, closure_or_None, value...). Error handling keeps one promise: whatever plain code runs
+ * after a failed graph finds the interpreter as if the graph had never been tried.
+ */
+#include "core.h"
+
+/* ---- State ------------------------------------------------------------------------------------- */
+
+int bcjit_state_init(State *state, Part *part, PyObject *closure, PyObject *const *values,
+                     Py_ssize_t n)
+{
+    if (bcjit_values_init(&state->values, values, n) < 0) {
+        return -1;
+    }
+    state->part = (Part *)Py_NewRef((PyObject *)part);
+    state->closure = Py_XNewRef(closure);
+    return 0;
+}
+
+void bcjit_state_clear(State *state)
+{
+    bcjit_values_clear(&state->values);
+    Py_CLEAR(state->closure);
+    Py_CLEAR(state->part);
+}
+
+/* Fills a cleared state from (part, closure_or_None, value...). */
+static int state_load(State *state, PyObject *tuple)
+{
+    if (BCJIT_UNLIKELY(!PyTuple_CheckExact(tuple) || PyTuple_GET_SIZE(tuple) < 2 ||
+                       !Py_IS_TYPE(PyTuple_GET_ITEM(tuple, 0), &BcjitPart_Type))) {
+        PyErr_Format(PyExc_SystemError,
+                     "bcjit: a part must hand back (Part, closure or None, value...), not %.200R",
+                     tuple);
+        return -1;
+    }
+    PyObject *closure = PyTuple_GET_ITEM(tuple, 1);
+    if (BCJIT_UNLIKELY(closure != Py_None && !PyTuple_CheckExact(closure))) {
+        PyErr_SetString(PyExc_SystemError, "bcjit: a part's closure must be a tuple or None");
+        return -1;
+    }
+    return bcjit_state_init(state, (Part *)PyTuple_GET_ITEM(tuple, 0),
+                            closure == Py_None ? NULL : closure,
+                            ((PyTupleObject *)tuple)->ob_item + 2, PyTuple_GET_SIZE(tuple) - 2);
+}
+
+/* ---- one part ------------------------------------------------------------------------------------ */
+
+Entry *bcjit_miss(Part *part, PyObject *func, PyObject *closure, PyObject *values)
+{
+    PyObject *on_miss = Py_NewRef(part->on_miss);
+    PyObject *args[] = {(PyObject *)part, func, closure == NULL ? Py_None : closure, values};
+    part->busy = 1;
+    PyObject *entry = PyObject_Vectorcall(on_miss, args, 4, NULL);
+    part->busy = 0;
+    Py_DECREF(on_miss);
+    if (entry == NULL) {
+        return NULL;
+    }
+    if (entry == Py_None) {
+        Py_DECREF(entry);
+        return NULL;
+    }
+    if (!Py_IS_TYPE(entry, &BcjitEntry_Type) || ((Entry *)entry)->code == NULL) {
+        PyErr_Format(PyExc_TypeError, "on_miss must return an Entry or None, not %.100s",
+                     Py_TYPE(entry)->tp_name);
+        Py_DECREF(entry);
+        return NULL;
+    }
+    return (Entry *)entry;
+}
+
+static Surroundings around_of(PyObject *func, PyObject *closure)
+{
+    PyFunctionObject *f = (PyFunctionObject *)func;
+    return (Surroundings){f->func_globals, f->func_builtins, closure};
+}
+
+PyObject *bcjit_entry_run(Entry *entry, PyObject *func, PyObject *closure, PyObject *const *values,
+                          Py_ssize_t n)
+{
+    PyThreadState *ts = PyThreadState_Get();
+    Surroundings around = around_of(func, closure);
+    PyFunctionObject *function = bcjit_function_take(&entry->function, entry->code, &around);
+    if (function == NULL) {
+        return NULL;
+    }
+    PyObject *result = NULL;
+    int token = bcjit_enter_call(ts);
+    if (token >= 0) {
+        result = function->vectorcall((PyObject *)function, values, (size_t)n, NULL);
+        bcjit_leave_call(ts, token);
+    }
+    bcjit_function_give(&entry->function, function);
+    return result;
+}
+
+/* Runs the plain code of the state's part; clears the state. */
+static PyObject *run_plain_state(State *state, PyObject *func)
+{
+    PyObject *result = NULL;
+    PyCodeObject *code = bcjit_part_positional_code(state->part);
+    if (code != NULL) {
+        Surroundings around = around_of(func, state->closure);
+        result = bcjit_run_code(&state->part->function, code, &around, &state->values);
+    }
+    bcjit_state_clear(state);
+    return result;
+}
+
+/* ---- a failed graph ------------------------------------------------------------------------------- */
+
+static PyObject *take_bailout(void)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    if (traceback != NULL && value != NULL) {
+        PyException_SetTraceback(value, traceback);
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(traceback);
+    return value;
+}
+
+PyObject *bcjit_bail_out(Entry *entry, State *state, PyObject *func, PyObject *handled)
+{
+    PyObject **current = bcjit_handled_exception(PyThreadState_Get());
+    PyObject *exc = take_bailout();
+    if (*current != handled) {      /* the residual code had entered an except block */
+        Py_XSETREF(*current, Py_XNewRef(handled));
+    }
+    PyObject *values = bcjit_values_tuple(state->values.items, state->values.n);
+    if (exc == NULL || values == NULL) {
+        Py_XDECREF(exc);
+        Py_XDECREF(values);
+        bcjit_state_clear(state);
+        return NULL;
+    }
+    entry->bailouts++;
+    PyObject *on_bailout = Py_NewRef(entry->on_bailout);
+    PyObject *args[] = {(PyObject *)entry, func,
+                        state->closure == NULL ? Py_None : state->closure, values, exc};
+    PyObject *where = PyObject_Vectorcall(on_bailout, args, 5, NULL);
+    Py_DECREF(on_bailout);
+    Py_DECREF(values);
+    Py_DECREF(exc);                 /* with the frames of the failed graph, before any code runs */
+    if (where == Py_None) {
+        Py_DECREF(where);
+        return run_plain_state(state, func);
+    }
+    bcjit_state_clear(state);
+    int failed = where == NULL ? -1 : state_load(state, where);
+    Py_XDECREF(where);
+    return failed < 0 ? NULL : run_plain_state(state, func);
+}
+
+PyObject *bcjit_follow(PyObject *next, PyObject *func)
+{
+    State state;
+    int failed = state_load(&state, next);
+    Py_DECREF(next);
+    return failed < 0 ? NULL : bcjit_drive_state(&state, func);
+}
+
+/* ---- the loop --------------------------------------------------------------------------------------- */
+
+/* The entry to run for this state (owned), or NULL: an error is set, or the plain code is to run. */
+static Entry *entry_for(State *state, PyObject *func)
+{
+    Part *part = state->part;
+    PyObject *const *values = state->values.items;
+    Py_ssize_t n = state->values.n, place;
+    if (part->skip || bcjit_tracing_active(PyThreadState_Get())) {
+        return NULL;
+    }
+    Entry *entry = bcjit_part_find(part, values, n, func, state->closure, &place);
+    if (entry != NULL) {
+        entry->hits++;
+        if (place != 0) {
+            bcjit_part_to_front(part, entry, place);
+        }
+        Py_INCREF(entry);
+    }
+    else {
+        part->misses++;
+        if (part->on_miss == NULL || part->busy) {
+            return NULL;
+        }
+        PyObject *tuple = bcjit_values_tuple(values, n);
+        entry = tuple == NULL ? NULL : bcjit_miss(part, func, state->closure, tuple);
+        Py_XDECREF(tuple);
+    }
+    if (entry != NULL && entry->plain) {
+        Py_CLEAR(entry);
+    }
+    return entry;
+}
+
+PyObject *bcjit_drive_state(State *state, PyObject *func)
+{
+    PyThreadState *ts = PyThreadState_Get();
+    for (;;) {
+        Entry *entry = entry_for(state, func);
+        if (entry == NULL) {
+            if (PyErr_Occurred()) {
+                bcjit_state_clear(state);
+                return NULL;
+            }
+            return run_plain_state(state, func);
+        }
+        PyObject *handled = Py_XNewRef(*bcjit_handled_exception(ts));
+        PyObject *result = bcjit_entry_run(entry, func, state->closure, state->values.items,
+                                           state->values.n);
+        bool done = result == NULL || entry->returns;
+        if (result == NULL && bcjit_is_bailout()) {
+            result = bcjit_bail_out(entry, state, func, handled);
+        }
+        else {
+            bcjit_state_clear(state);
+        }
+        Py_XDECREF(handled);
+        Py_DECREF(entry);
+        if (done) {
+            return result;
+        }
+        int failed = state_load(state, result);
+        Py_DECREF(result);
+        if (failed < 0) {
+            return NULL;
+        }
+    }
+}
+
+PyObject *bcjit_drive(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs)
+{
+    if (nargs != 4 || !Py_IS_TYPE(args[0], &BcjitPart_Type) || !PyFunction_Check(args[1]) ||
+        !(args[2] == Py_None || PyTuple_CheckExact(args[2])) || !PyTuple_CheckExact(args[3])) {
+        PyErr_SetString(PyExc_TypeError,
+                        "drive takes a Part, a function, a tuple of cells or None, and a tuple");
+        return NULL;
+    }
+    State state;
+    if (bcjit_state_init(&state, (Part *)args[0], args[2] == Py_None ? NULL : args[2],
+                         ((PyTupleObject *)args[3])->ob_item, PyTuple_GET_SIZE(args[3])) < 0) {
+        return NULL;
+    }
+    return bcjit_drive_state(&state, args[1]);
+}

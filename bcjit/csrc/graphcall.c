@@ -1,0 +1,265 @@
+/* graphcall.c - GraphCall, which runs a graph so that it raises where NumPy would warn, and BailOut. */
+#include "core.h"
+
+/* ---- BailOut ----------------------------------------------------------------------------------- */
+
+typedef struct {
+    PyBaseExceptionObject base;
+    PyObject *call;
+} BailOut;
+
+static int BailOut_traverse(BailOut *self, visitproc visit, void *arg)
+{
+    Py_VISIT(self->call);
+    return ((PyTypeObject *)PyExc_BaseException)->tp_traverse((PyObject *)self, visit, arg);
+}
+
+static int BailOut_clear(BailOut *self)
+{
+    Py_CLEAR(self->call);
+    return ((PyTypeObject *)PyExc_BaseException)->tp_clear((PyObject *)self);
+}
+
+static void BailOut_dealloc(BailOut *self)
+{
+    PyObject_GC_UnTrack(self);
+    Py_CLEAR(self->call);
+    PyObject_GC_Track(self);
+    ((PyTypeObject *)PyExc_BaseException)->tp_dealloc((PyObject *)self);
+}
+
+static PyObject *BailOut_exception(BailOut *self, void *Py_UNUSED(unused))
+{
+    PyObject *cause = PyException_GetCause((PyObject *)self);
+    return cause == NULL ? Py_NewRef(Py_None) : cause;
+}
+
+static PyMemberDef BailOut_members[] = {
+    {"call", T_OBJECT, offsetof(BailOut, call), READONLY, "The GraphCall that failed, or None."},
+    {NULL}};
+
+static PyGetSetDef BailOut_getset[] = {
+    {"exception", (getter)BailOut_exception, NULL, "What the graph raised (__cause__).", NULL},
+    {NULL}};
+
+PyTypeObject BcjitBailOut_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "bcjit._core.BailOut",
+    .tp_doc = "A graph failed: plain code must run instead. Never seen by user code.",
+    .tp_basicsize = sizeof(BailOut),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE,
+    .tp_dealloc = (destructor)BailOut_dealloc,
+    .tp_traverse = (traverseproc)BailOut_traverse,
+    .tp_clear = (inquiry)BailOut_clear,
+    .tp_members = BailOut_members,
+    .tp_getset = BailOut_getset,
+};
+
+bool bcjit_is_bailout(void)
+{
+    return PyErr_ExceptionMatches((PyObject *)&BcjitBailOut_Type);
+}
+
+int bcjit_graphcall_init(void)
+{
+    BcjitBailOut_Type.tp_base = (PyTypeObject *)PyExc_BaseException;
+    return PyType_Ready(&BcjitBailOut_Type);
+}
+
+/* ---- the raising error state --------------------------------------------------------------------- */
+
+static PyObject *error_state_var;           /* NumPy's context variable, or NULL: not set up */
+static PyObject *error_state_mapper;
+static PyObject *mapped_from;               /* the last state asked for, and what it became */
+static PyObject *mapped_to;
+
+PyObject *bcjit_set_error_state_mapper(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *variable, *mapper;
+    if (!PyArg_ParseTuple(args, "OO:set_error_state_mapper", &variable, &mapper)) {
+        return NULL;
+    }
+    bool off = variable == Py_None && mapper == Py_None;
+    if (!off && (!PyContextVar_CheckExact(variable) || !PyCallable_Check(mapper))) {
+        PyErr_SetString(PyExc_TypeError,
+                        "set_error_state_mapper takes a ContextVar and a callable, or None twice");
+        return NULL;
+    }
+    Py_XSETREF(error_state_var, off ? NULL : Py_NewRef(variable));
+    Py_XSETREF(error_state_mapper, off ? NULL : Py_NewRef(mapper));
+    Py_CLEAR(mapped_from);
+    Py_CLEAR(mapped_to);
+    Py_RETURN_NONE;
+}
+
+/* The state to set (new reference), or NULL: an error is set, or the present state will do. */
+static PyObject *raising_state(void)
+{
+    PyObject *now;
+    if (PyContextVar_Get(error_state_var, NULL, &now) < 0) {
+        return NULL;
+    }
+    if (now == NULL) {
+        now = Py_NewRef(Py_None);
+    }
+    PyObject *state = NULL;
+    if (BCJIT_LIKELY(now == mapped_from)) {
+        state = Py_NewRef(mapped_to);
+    }
+    else {
+        PyObject *mapper = Py_NewRef(error_state_mapper);
+        state = PyObject_CallOneArg(mapper, now);
+        Py_DECREF(mapper);
+        if (state != NULL) {
+            Py_XSETREF(mapped_from, Py_NewRef(now));
+            Py_XSETREF(mapped_to, Py_NewRef(state));
+        }
+    }
+    Py_DECREF(now);
+    if (state == Py_None) {
+        Py_CLEAR(state);
+    }
+    return state;
+}
+
+/* ---- GraphCall ------------------------------------------------------------------------------------- */
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *fn;
+    PyObject *tag;
+    PyObject *weakrefs;
+    vectorcallfunc vectorcall;
+} GraphCall;
+
+/* Turns the Exception that is set into a BailOut; other exceptions (KeyboardInterrupt) pass. */
+static void bail_out(GraphCall *self)
+{
+    if (!PyErr_ExceptionMatches(PyExc_Exception)) {
+        return;
+    }
+    PyObject *type, *exc, *traceback;
+    PyErr_Fetch(&type, &exc, &traceback);
+    PyErr_NormalizeException(&type, &exc, &traceback);
+    if (exc != NULL && traceback != NULL) {
+        PyException_SetTraceback(exc, traceback);
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(traceback);
+    PyObject *bail = PyObject_CallNoArgs((PyObject *)&BcjitBailOut_Type);
+    if (bail == NULL) {
+        Py_XDECREF(exc);
+        return;
+    }
+    PyException_SetCause(bail, exc);
+    ((BailOut *)bail)->call = Py_NewRef((PyObject *)self);
+    PyErr_SetObject((PyObject *)&BcjitBailOut_Type, bail);
+    Py_DECREF(bail);
+}
+
+static PyObject *GraphCall_vectorcall(PyObject *callable, PyObject *const *args, size_t nargsf,
+                                      PyObject *kwnames)
+{
+    GraphCall *self = (GraphCall *)callable;
+    PyObject *state = NULL, *token = NULL, *result = NULL;
+    if (error_state_var != NULL) {
+        state = raising_state();
+        if (state == NULL && PyErr_Occurred()) {
+            return NULL;
+        }
+        if (state != NULL) {
+            token = PyContextVar_Set(error_state_var, state);
+            Py_DECREF(state);
+            if (token == NULL) {
+                return NULL;
+            }
+        }
+    }
+    result = PyObject_Vectorcall(self->fn, args, nargsf, kwnames);
+    if (token != NULL) {
+        PyObject *type, *value, *traceback;
+        PyErr_Fetch(&type, &value, &traceback);
+        int failed = PyContextVar_Reset(error_state_var, token);
+        Py_DECREF(token);
+        if (failed < 0) {
+            Py_CLEAR(result);
+            Py_XDECREF(type);
+            Py_XDECREF(value);
+            Py_XDECREF(traceback);
+            return NULL;
+        }
+        PyErr_Restore(type, value, traceback);
+    }
+    if (BCJIT_UNLIKELY(result == NULL)) {
+        bail_out(self);
+    }
+    return result;
+}
+
+static PyObject *GraphCall_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"fn", "tag", NULL};
+    PyObject *fn, *tag;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO:GraphCall", names, &fn, &tag)) {
+        return NULL;
+    }
+    if (!PyCallable_Check(fn)) {
+        PyErr_Format(PyExc_TypeError, "fn must be callable, not %.100s", Py_TYPE(fn)->tp_name);
+        return NULL;
+    }
+    GraphCall *self = (GraphCall *)type->tp_alloc(type, 0);
+    if (self != NULL) {
+        self->fn = Py_NewRef(fn);
+        self->tag = Py_NewRef(tag);
+        self->vectorcall = GraphCall_vectorcall;
+    }
+    return (PyObject *)self;
+}
+
+static int GraphCall_traverse(GraphCall *self, visitproc visit, void *arg)
+{
+    Py_VISIT(self->fn);
+    Py_VISIT(self->tag);
+    return 0;
+}
+
+static int GraphCall_clear(GraphCall *self)
+{
+    PyObject *fn = self->fn;
+    self->fn = Py_NewRef(Py_None);          /* a finalizer may still call this */
+    Py_XDECREF(fn);
+    Py_CLEAR(self->tag);
+    return 0;
+}
+
+static void GraphCall_dealloc(GraphCall *self)
+{
+    PyObject_GC_UnTrack(self);
+    if (self->weakrefs != NULL) {
+        PyObject_ClearWeakRefs((PyObject *)self);
+    }
+    Py_CLEAR(self->fn);
+    Py_CLEAR(self->tag);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+static PyMemberDef GraphCall_members[] = {
+    {"fn", T_OBJECT, offsetof(GraphCall, fn), READONLY, "The backend's callable."},
+    {"tag", T_OBJECT, offsetof(GraphCall, tag), READONLY, "The owner's."},
+    {NULL}};
+
+PyTypeObject BcjitGraphCall_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "bcjit._core.GraphCall",
+    .tp_doc = "Calls a compiled graph with warnings raised; any Exception becomes a BailOut.",
+    .tp_basicsize = sizeof(GraphCall),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+    .tp_new = GraphCall_new,
+    .tp_dealloc = (destructor)GraphCall_dealloc,
+    .tp_traverse = (traverseproc)GraphCall_traverse,
+    .tp_clear = (inquiry)GraphCall_clear,
+    .tp_call = PyVectorcall_Call,
+    .tp_vectorcall_offset = offsetof(GraphCall, vectorcall),
+    .tp_members = GraphCall_members,
+    .tp_weaklistoffset = offsetof(GraphCall, weakrefs),
+};

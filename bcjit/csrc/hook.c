@@ -1,0 +1,188 @@
+/* hook.c - the PEP 523 evaluator: waits for one frame at a time, on one thread; never stays on.
+ *
+ * A frame is awaited for one of two reasons. CAPTURE: a dispatcher found no entry and calls the
+ * function, whose frame brings the bound arguments to on_miss and then runs the entry's code in its
+ * place. RELEASE: code is run on values that the driver owns, and the driver's references must go
+ * once the frame has its own, so that the code alone decides when an object dies.
+ *
+ * The evaluator is set just before the call and put back at the frame's arrival. In between no
+ * Python code runs, but for argument binding that meets user-made keyword strings; hence the check
+ * of the calling frame, and the list of awaited frames for nested ones.
+ */
+#include "core.h"
+
+static BCJIT_THREAD_LOCAL Arm *armed;       /* innermost awaited frame of this thread */
+static Py_ssize_t awaited;                  /* awaited frames of all threads */
+static _PyFrameEvalFunction previous;       /* the evaluator that ours replaced; NULL: the default */
+static bool installed;                      /* ours is set, or below another tool's */
+
+static PyObject *evaluate(PyThreadState *ts, bcjit_frame *frame, int throwflag);
+
+bool bcjit_hook_armed(void) { return armed != NULL; }
+
+bool bcjit_hook_installed(PyThreadState *ts) { return bcjit_get_evaluator(ts) == evaluate; }
+
+static void install(PyThreadState *ts)
+{
+    _PyFrameEvalFunction current = bcjit_get_evaluator(ts);
+    if (current == evaluate) {
+        return;
+    }
+    /* Another tool that came after ours calls ours: setting it again would make a ring. */
+    if (installed && current != NULL && current != _PyEval_EvalFrameDefault) {
+        return;
+    }
+    previous = current;
+    installed = true;
+    bcjit_set_evaluator(ts, evaluate);
+}
+
+static void uninstall(PyThreadState *ts)
+{
+    if (bcjit_get_evaluator(ts) == evaluate) {
+        bcjit_set_evaluator(ts, previous);
+        previous = NULL;
+        installed = false;
+    }
+}
+
+void bcjit_arm(PyThreadState *ts, Arm *arm)
+{
+    arm->outer = armed;
+    arm->caller = bcjit_current_frame(ts);
+    armed = arm;
+    awaited++;
+    install(ts);
+}
+
+static void forget(PyThreadState *ts, Arm *arm)
+{
+    armed = arm->outer;
+    if (--awaited == 0) {
+        uninstall(ts);
+    }
+}
+
+void bcjit_disarm(PyThreadState *ts, Arm *arm)
+{
+    if (armed == arm) {
+        forget(ts, arm);
+    }
+}
+
+/* ---- the awaited frame ------------------------------------------------------------------------- */
+
+#define GENERATOR_FLAGS \
+    (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE)
+
+/* Gives a fresh frame other code. false: the data stack has no room for the other code's frame. */
+static bool swap_code(PyThreadState *ts, bcjit_frame *frame, PyCodeObject *code)
+{
+    PyCodeObject *old = bcjit_frame_code(frame);
+    Py_ssize_t old_size = bcjit_code_framesize(old), size = bcjit_code_framesize(code);
+    if (old_size != size) {
+        PyObject **base = (PyObject **)frame;
+        if (base + old_size != ts->datastack_top || ts->datastack_limit - base <= size) {
+            return false;
+        }
+        /* Shrinking too: debug builds check the frame's size against the top. */
+        ts->datastack_top = base + size;
+    }
+    bcjit_frame_replace_code(frame, code, old->co_nlocalsplus);
+    return true;
+}
+
+/* Clears a frame that must not run. An error that is set stays set. */
+static PyObject *clean_frame(PyThreadState *ts, bcjit_frame *frame, PyCodeObject *cleanup)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *result = NULL;
+#if BCJIT_CALLEE_CLEARS_FRAME
+    if (!swap_code(ts, frame, cleanup)) {
+        Py_FatalError("bcjit: a frame cannot be cleared");
+    }
+    result = _PyEval_EvalFrameDefault(ts, frame, 0);
+#else
+    (void)ts;
+    (void)frame;
+    (void)cleanup;
+    result = Py_NewRef(Py_None);
+#endif
+    if (type != NULL) {
+        Py_CLEAR(result);
+        PyErr_Restore(type, value, traceback);
+    }
+    return result;
+}
+
+static PyObject *bound_arguments(bcjit_frame *frame, PyCodeObject *code)
+{
+    int n = code->co_argcount + code->co_kwonlyargcount + !!(code->co_flags & CO_VARARGS) +
+            !!(code->co_flags & CO_VARKEYWORDS);
+    PyObject *tuple = PyTuple_New(n);
+    for (int i = 0; tuple != NULL && i < n; i++) {
+        PyObject *value = bcjit_frame_local(frame, i);
+        if (value == NULL) {
+            PyErr_SetString(PyExc_SystemError, "bcjit: an argument is unbound in a fresh frame");
+            Py_CLEAR(tuple);
+            break;
+        }
+        PyTuple_SET_ITEM(tuple, i, Py_NewRef(value));
+    }
+    return tuple;
+}
+
+static PyObject *captured(PyThreadState *ts, bcjit_frame *frame, Arm *arm)
+{
+    PyCodeObject *code = bcjit_frame_code(frame);
+    PyFunctionObject *func = (PyFunctionObject *)bcjit_frame_func(frame);
+    arm->arrival = ARRIVED_PLAIN;
+    PyCodeObject *cleanup = bcjit_part_cleanup_code(arm->part);
+    if (cleanup == NULL) {
+        PyErr_Clear();              /* no memory for it: run the frame as it is */
+        return bcjit_eval(bcjit_get_evaluator(ts), ts, frame, 0);
+    }
+    arm->locals = bound_arguments(frame, code);
+    if (arm->locals == NULL) {
+        return clean_frame(ts, frame, cleanup);
+    }
+    Entry *entry = bcjit_miss(arm->part, (PyObject *)func, func->func_closure, arm->locals);
+    if (entry == NULL && PyErr_Occurred()) {
+        return clean_frame(ts, frame, cleanup);
+    }
+    _PyFrameEvalFunction evaluator = bcjit_get_evaluator(ts);
+    if (entry == NULL || entry->plain) {
+        Py_XDECREF(entry);
+        Py_CLEAR(arm->locals);
+        return bcjit_eval(evaluator, ts, frame, 0);
+    }
+    arm->entry = entry;
+    Py_ssize_t cells = func->func_closure == NULL ? 0 : PyTuple_GET_SIZE(func->func_closure);
+    if (entry->code->co_argcount == PyTuple_GET_SIZE(arm->locals) &&
+        entry->code->co_nfreevars == cells && !(entry->code->co_flags & GENERATOR_FLAGS) &&
+        swap_code(ts, frame, entry->code)) {
+        arm->arrival = ARRIVED_SWAPPED;
+        return bcjit_eval(evaluator, ts, frame, 0);
+    }
+    arm->arrival = ARRIVED_CLEANED;
+    return clean_frame(ts, frame, cleanup);
+}
+
+static PyObject *evaluate(PyThreadState *ts, bcjit_frame *frame, int throwflag)
+{
+    Arm *arm = armed;
+    if (BCJIT_LIKELY(arm == NULL) || throwflag || arm->caller != bcjit_current_frame(ts) ||
+        !bcjit_frame_owned_by_thread(frame) || bcjit_frame_code(frame) != arm->code ||
+        !bcjit_frame_is_fresh(frame)) {
+        return bcjit_eval(previous, ts, frame, throwflag);
+    }
+    _PyFrameEvalFunction below = previous;
+    forget(ts, arm);
+    if (arm->kind == ARM_CAPTURE) {
+        return captured(ts, frame, arm);
+    }
+    arm->arrival = ARRIVED_PLAIN;
+    bcjit_values_clear(arm->values);        /* the frame has its own references: nothing dies here */
+    return bcjit_eval(below, ts, frame, 0);
+}

@@ -1,0 +1,126 @@
+/* module.c - the module bcjit._core: its functions and types, nothing of their own. */
+#include "core.h"
+
+bool bcjit_tracing_override = false;
+vectorcallfunc bcjit_function_vectorcall;
+
+static PyObject *check_support(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
+{
+#ifdef Py_GIL_DISABLED
+    return PyUnicode_FromString("bcjit does not support free-threaded builds of Python yet.");
+#else
+    if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+        return PyUnicode_FromString("bcjit works in the main interpreter only, not in subinterpreters.");
+    }
+    Py_RETURN_NONE;
+#endif
+}
+
+static PyObject *tracing_active(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
+{
+    return PyBool_FromLong(bcjit_tracing_active(PyThreadState_Get()));
+}
+
+static PyObject *set_tracing_override(PyObject *Py_UNUSED(module), PyObject *value)
+{
+    int on = PyObject_IsTrue(value);
+    if (on < 0) {
+        return NULL;
+    }
+    bcjit_tracing_override = on;
+    Py_RETURN_NONE;
+}
+
+static PyObject *hook_armed(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
+{
+    return PyBool_FromLong(bcjit_hook_armed());
+}
+
+static PyObject *hook_installed(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
+{
+    return PyBool_FromLong(bcjit_hook_installed(PyThreadState_Get()));
+}
+
+#define FASTCALL(function) ((PyCFunction)(void (*)(void))(function))
+
+static PyMethodDef functions[] = {
+    {"check_support", check_support, METH_NOARGS,
+     "None, or a sentence that says why bcjit cannot work here."},
+    {"drive", FASTCALL(bcjit_drive), METH_FASTCALL,
+     "drive(part, func, closure, values): run a part and what follows, as a dispatcher does."},
+    {"run_plain", FASTCALL(bcjit_run_plain), METH_FASTCALL,
+     "run_plain(code, globals, closure, values): run code as a function on values."},
+    {"set_error_state_mapper", bcjit_set_error_state_mapper, METH_VARARGS,
+     "set_error_state_mapper(contextvar, mapper): how graphs are made to raise."},
+    {"tracing_active", tracing_active, METH_NOARGS,
+     "Whether a trace function, debugger or coverage tool watches this thread."},
+    {"set_tracing_override", set_tracing_override, METH_O,
+     "True: stay compiled under tracing (to measure our own coverage)."},
+    {"hook_armed", hook_armed, METH_NOARGS, "Whether this thread waits for a frame."},
+    {"hook_installed", hook_installed, METH_NOARGS, "Whether the evaluator is ours now."},
+    {"callee", FASTCALL(bcjit_callee), METH_FASTCALL,
+     "callee(fn, tag): what residual code calls instead of fn."},
+    {"set_callee_factory", bcjit_set_callee_factory, METH_O,
+     "set_callee_factory(factory): factory(fn, tag) makes callees; None: none are made."},
+    {"get_code_slot", bcjit_get_code_slot, METH_O, "The object kept for a code object, or None."},
+    {"set_code_slot", bcjit_set_code_slot, METH_VARARGS,
+     "set_code_slot(code, object): keep an object for a code object, weakly when possible."},
+    {"enable_vectorcall", bcjit_enable_vectorcall, METH_O,
+     "Make a subclass of Dispatcher as cheap to call as Dispatcher; returns it."},
+    {NULL}};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "bcjit._core",
+    .m_doc = "Frames, parts, dispatchers and graph calls: what bcjit does in C.",
+    .m_size = -1,
+    .m_methods = functions,
+};
+
+/* 3.13 does not export the vectorcall of Python functions: read it off one. */
+static int find_function_vectorcall(void)
+{
+    PyObject *globals = PyDict_New();
+    PyObject *code = (PyObject *)PyCode_NewEmpty("<bcjit>", "empty", 1);
+    PyObject *function = globals == NULL || code == NULL ? NULL : PyFunction_New(code, globals);
+    if (function != NULL) {
+        bcjit_function_vectorcall = ((PyFunctionObject *)function)->vectorcall;
+    }
+    Py_XDECREF(function);
+    Py_XDECREF(code);
+    Py_XDECREF(globals);
+    return function == NULL ? -1 : 0;
+}
+
+static int add_types(PyObject *module)
+{
+    static struct {
+        const char *name;
+        PyTypeObject *type;
+    } types[] = {
+        {"Entry", &BcjitEntry_Type},           {"Part", &BcjitPart_Type},
+        {"Dispatcher", &BcjitDispatcher_Type}, {"GraphCall", &BcjitGraphCall_Type},
+        {"BailOut", &BcjitBailOut_Type},       {"Resumed", &BcjitResumed_Type},
+    };
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        if (PyType_Ready(types[i].type) < 0 ||
+            PyModule_AddObjectRef(module, types[i].name, (PyObject *)types[i].type) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+PyMODINIT_FUNC PyInit__core(void)
+{
+    PyObject *module = PyModule_Create(&definition);
+    if (module == NULL) {
+        return NULL;
+    }
+    if (find_function_vectorcall() < 0 || bcjit_graphcall_init() < 0 || bcjit_codeslot_init() < 0 ||
+        add_types(module) < 0 || bcjit_guards_init(module) < 0) {
+        Py_DECREF(module);
+        return NULL;
+    }
+    return module;
+}

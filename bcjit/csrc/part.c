@@ -1,0 +1,363 @@
+/* part.c - Entry (guards and residual code) and Part (plain code and its entries). */
+#include "core.h"
+
+/* ---- Entry ---------------------------------------------------------------------------------- */
+
+static int Entry_init(Entry *self, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"guards", "code", "returns", "on_bailout", "tag", NULL};
+    PyObject *guards, *code, *on_bailout, *tag;
+    int returns;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!pOO:Entry", names, &BcjitGuardTree_Type,
+                                     &guards, &PyCode_Type, &code, &returns, &on_bailout, &tag)) {
+        return -1;
+    }
+    if (self->code != NULL) {
+        PyErr_SetString(PyExc_TypeError, "an Entry cannot be initialised twice");
+        return -1;
+    }
+    self->guards = Py_NewRef(guards);
+    self->code = (PyCodeObject *)Py_NewRef(code);
+    self->returns = (char)returns;
+    self->on_bailout = Py_NewRef(on_bailout);
+    self->tag = Py_NewRef(tag);
+    return 0;
+}
+
+/* Residual code names parts and graph calls in its constants, and those lead back to the entry; but
+ * code objects are invisible to the cycle collector. So an entry that is the only owner of its code
+ * answers for the code's constants itself. Whoever else holds the code keeps all of it alive. */
+static int Entry_visit_constants(Entry *self, visitproc visit, void *arg)
+{
+    Py_ssize_t owned = 1;
+    if (self->function != NULL && Py_REFCNT(self->function) == 1) {
+        owned++;
+    }
+    if (self->code != NULL && Py_REFCNT(self->code) == owned) {
+        Py_VISIT(self->code->co_consts);
+    }
+    return 0;
+}
+
+static int Entry_traverse(Entry *self, visitproc visit, void *arg)
+{
+    Py_VISIT(self->guards);
+    Py_VISIT(self->on_bailout);
+    Py_VISIT(self->tag);
+    Py_VISIT(self->function);
+    return Entry_visit_constants(self, visit, arg);
+}
+
+static int Entry_clear(Entry *self)
+{
+    Py_CLEAR(self->function);
+    Py_CLEAR(self->code);
+    Py_CLEAR(self->guards);
+    Py_CLEAR(self->on_bailout);
+    Py_CLEAR(self->tag);
+    return 0;
+}
+
+static void Entry_dealloc(Entry *self)
+{
+    PyObject_GC_UnTrack(self);
+    if (self->weakrefs != NULL) {
+        PyObject_ClearWeakRefs((PyObject *)self);
+    }
+    Entry_clear(self);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+static PyMemberDef Entry_members[] = {
+    {"guards", T_OBJECT_EX, offsetof(Entry, guards), READONLY, "The GuardTree."},
+    {"code", T_OBJECT_EX, offsetof(Entry, code), READONLY, "The residual code."},
+    {"on_bailout", T_OBJECT_EX, offsetof(Entry, on_bailout), READONLY,
+     "Asked where to resume when a graph fails."},
+    {"tag", T_OBJECT_EX, offsetof(Entry, tag), READONLY, "The owner's."},
+    {"returns", T_BOOL, offsetof(Entry, returns), READONLY,
+     "Whether the code returns the function's value."},
+    {"hits", T_PYSSIZET, offsetof(Entry, hits), 0, "How often the guards held."},
+    {"bailouts", T_PYSSIZET, offsetof(Entry, bailouts), 0, "How often the graph failed."},
+    {"plain", T_BOOL, offsetof(Entry, plain), 0, "Run the plain code when the guards hold."},
+    {NULL}};
+
+PyTypeObject BcjitEntry_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "bcjit._core.Entry",
+    .tp_doc = "Guards, and the residual code that is right while they hold.",
+    .tp_basicsize = sizeof(Entry),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .tp_new = PyType_GenericNew,
+    .tp_init = (initproc)Entry_init,
+    .tp_dealloc = (destructor)Entry_dealloc,
+    .tp_traverse = (traverseproc)Entry_traverse,
+    .tp_clear = (inquiry)Entry_clear,
+    .tp_members = Entry_members,
+    .tp_weaklistoffset = offsetof(Entry, weakrefs),
+};
+
+/* ---- Part: what the dispatcher and the driver ask -------------------------------------------- */
+
+Entry *bcjit_part_find(Part *part, PyObject *const *values, Py_ssize_t n, PyObject *func,
+                       PyObject *closure, Py_ssize_t *place)
+{
+    for (Py_ssize_t i = 0; i < part->n_entries; i++) {
+        Entry *entry = part->entries[i];
+        if (bcjit_guards_check(entry->guards, values, n, func, closure) < 0) {
+            *place = i;
+            return entry;
+        }
+    }
+    return NULL;
+}
+
+void bcjit_part_to_front(Part *part, Entry *entry, Py_ssize_t place)
+{
+    memmove(part->entries + 1, part->entries, (size_t)place * sizeof(Entry *));
+    part->entries[0] = entry;
+}
+
+static PyObject *replaced_code(PyCodeObject *code, PyObject *changes)
+{
+    PyObject *replace = PyObject_GetAttrString((PyObject *)code, "replace");
+    PyObject *none = replace == NULL || changes == NULL ? NULL : PyTuple_New(0);
+    PyObject *result = none == NULL ? NULL : PyObject_Call(replace, none, changes);
+    Py_XDECREF(none);
+    Py_XDECREF(replace);
+    Py_XDECREF(changes);
+    return result;
+}
+
+static int argument_count(PyCodeObject *code)
+{
+    return code->co_argcount + code->co_kwonlyargcount + !!(code->co_flags & CO_VARARGS) +
+           !!(code->co_flags & CO_VARKEYWORDS);
+}
+
+/* The plain code taking its bound arguments, *args tuple and **kwargs dict too, positionally. */
+PyCodeObject *bcjit_part_positional_code(Part *part)
+{
+    PyCodeObject *code = part->plain_code;
+    int total = argument_count(code);
+    if (total == code->co_argcount) {
+        return code;
+    }
+    if (part->positional_code == NULL) {
+        part->positional_code = (PyCodeObject *)replaced_code(
+            code, Py_BuildValue("{s:i,s:i,s:i,s:i}", "co_argcount", total, "co_posonlyargcount", 0,
+                                "co_kwonlyargcount", 0, "co_flags",
+                                code->co_flags & ~(CO_VARARGS | CO_VARKEYWORDS)));
+    }
+    return part->positional_code;
+}
+
+/* Code with the variables of the plain code that only returns None: it has no RESUME, so nothing
+ * can observe it, and the evaluator that runs it in place of a frame's own code clears the frame. */
+PyCodeObject *bcjit_part_cleanup_code(Part *part)
+{
+    static const unsigned char bytes[] = {LOAD_CONST, 0, RETURN_VALUE, 0};
+    if (part->cleanup_code == NULL) {
+        part->cleanup_code = (PyCodeObject *)replaced_code(
+            part->plain_code,
+            Py_BuildValue("{s:y#,s:(O),s:(),s:y#,s:y#,s:i}", "co_code", (const char *)bytes,
+                          (Py_ssize_t)sizeof bytes, "co_consts", Py_None, "co_names",
+                          "co_exceptiontable", "", (Py_ssize_t)0, "co_linetable", "",
+                          (Py_ssize_t)0, "co_stacksize", 1));
+    }
+    return part->cleanup_code;
+}
+
+/* ---- Part: the Python type --------------------------------------------------------------------- */
+
+static int Part_init(Part *self, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"plain_code", "on_miss", "tag", NULL};
+    PyObject *code, *on_miss, *tag;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OO:Part", names, &PyCode_Type, &code,
+                                     &on_miss, &tag)) {
+        return -1;
+    }
+    if (self->plain_code != NULL) {
+        PyErr_SetString(PyExc_TypeError, "a Part cannot be initialised twice");
+        return -1;
+    }
+    self->plain_code = (PyCodeObject *)Py_NewRef(code);
+    self->on_miss = on_miss == Py_None ? NULL : Py_NewRef(on_miss);
+    self->tag = Py_NewRef(tag);
+    return 0;
+}
+
+static int Part_traverse(Part *self, visitproc visit, void *arg)
+{
+    Py_VISIT(self->function);
+    Py_VISIT(self->on_miss);
+    Py_VISIT(self->tag);
+    for (Py_ssize_t i = 0; i < self->n_entries; i++) {
+        Py_VISIT(self->entries[i]);
+    }
+    return 0;
+}
+
+static void drop_entries(Part *self)
+{
+    Entry **entries = self->entries;
+    Py_ssize_t n = self->n_entries;
+    self->entries = NULL;
+    self->n_entries = 0;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        Py_DECREF(entries[i]);
+    }
+    PyMem_Free(entries);
+}
+
+static int Part_clear_references(Part *self)
+{
+    drop_entries(self);
+    Py_CLEAR(self->function);
+    Py_CLEAR(self->on_miss);
+    Py_CLEAR(self->tag);
+    return 0;
+}
+
+static void Part_dealloc(Part *self)
+{
+    PyObject_GC_UnTrack(self);
+    if (self->weakrefs != NULL) {
+        PyObject_ClearWeakRefs((PyObject *)self);
+    }
+    Part_clear_references(self);
+    Py_CLEAR(self->plain_code);
+    Py_CLEAR(self->positional_code);
+    Py_CLEAR(self->cleanup_code);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+static int position_of(Part *self, PyObject *entry)
+{
+    for (Py_ssize_t i = 0; i < self->n_entries; i++) {
+        if ((PyObject *)self->entries[i] == entry) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+static PyObject *Part_add(Part *self, PyObject *entry)
+{
+    if (!Py_IS_TYPE(entry, &BcjitEntry_Type) || ((Entry *)entry)->code == NULL) {
+        PyErr_Format(PyExc_TypeError, "Part.add takes an Entry, not %.100s",
+                     Py_TYPE(entry)->tp_name);
+        return NULL;
+    }
+    if (position_of(self, entry) >= 0) {
+        PyErr_SetString(PyExc_ValueError, "the entry is already in this part");
+        return NULL;
+    }
+    Entry **grown = PyMem_Realloc(self->entries, (size_t)(self->n_entries + 1) * sizeof(Entry *));
+    if (grown == NULL) {
+        return PyErr_NoMemory();
+    }
+    self->entries = grown;
+    self->n_entries++;
+    bcjit_part_to_front(self, (Entry *)Py_NewRef(entry), self->n_entries - 1);
+    Py_RETURN_NONE;
+}
+
+static PyObject *Part_remove(Part *self, PyObject *entry)
+{
+    int i = position_of(self, entry);
+    if (i < 0) {
+        PyErr_SetString(PyExc_ValueError, "the entry is not in this part");
+        return NULL;
+    }
+    self->n_entries--;
+    memmove(self->entries + i, self->entries + i + 1,
+            (size_t)(self->n_entries - i) * sizeof(Entry *));
+    Py_DECREF(entry);
+    Py_RETURN_NONE;
+}
+
+static PyObject *Part_clear(Part *self, PyObject *Py_UNUSED(ignored))
+{
+    drop_entries(self);
+    Py_RETURN_NONE;
+}
+
+static PyObject *Part_find(Part *self, PyObject *args)
+{
+    PyObject *func, *closure, *values;
+    if (!PyArg_ParseTuple(args, "O!OO!:find", &PyFunction_Type, &func, &closure, &PyTuple_Type,
+                          &values)) {
+        return NULL;
+    }
+    if (closure != Py_None && !PyTuple_CheckExact(closure)) {
+        PyErr_SetString(PyExc_TypeError, "closure must be a tuple of cells or None");
+        return NULL;
+    }
+    Py_ssize_t place;
+    Entry *entry =
+        bcjit_part_find(self, ((PyTupleObject *)values)->ob_item, PyTuple_GET_SIZE(values), func,
+                        closure == Py_None ? NULL : closure, &place);
+    return Py_NewRef(entry == NULL ? Py_None : (PyObject *)entry);
+}
+
+static PyObject *Part_get_entries(Part *self, void *Py_UNUSED(unused))
+{
+    return bcjit_values_tuple((PyObject *const *)self->entries, self->n_entries);
+}
+
+static PyObject *Part_get_on_miss(Part *self, void *Py_UNUSED(unused))
+{
+    return Py_NewRef(self->on_miss == NULL ? Py_None : self->on_miss);
+}
+
+static int Part_set_on_miss(Part *self, PyObject *value, void *Py_UNUSED(unused))
+{
+    if (value == NULL) {
+        PyErr_SetString(PyExc_TypeError, "on_miss cannot be deleted; set it to None");
+        return -1;
+    }
+    PyObject *old = self->on_miss;
+    self->on_miss = value == Py_None ? NULL : Py_NewRef(value);
+    Py_XDECREF(old);
+    return 0;
+}
+
+static PyMethodDef Part_methods[] = {
+    {"add", (PyCFunction)Part_add, METH_O, "Put an entry first."},
+    {"remove", (PyCFunction)Part_remove, METH_O, "Take an entry out."},
+    {"clear", (PyCFunction)Part_clear, METH_NOARGS, "Take all entries out."},
+    {"find", (PyCFunction)Part_find, METH_VARARGS,
+     "find(func, closure, values): the entry whose guards hold, or None; changes nothing."},
+    {NULL}};
+
+static PyMemberDef Part_members[] = {
+    {"plain_code", T_OBJECT_EX, offsetof(Part, plain_code), READONLY, "Original or resume code."},
+    {"tag", T_OBJECT, offsetof(Part, tag), 0, "The owner's."},
+    {"skip", T_BOOL, offsetof(Part, skip), 0, "Always run the plain code."},
+    {"busy", T_BOOL, offsetof(Part, busy), READONLY, "Whether on_miss is running."},
+    {"misses", T_PYSSIZET, offsetof(Part, misses), 0, "How often no entry's guards held."},
+    {NULL}};
+
+static PyGetSetDef Part_getset[] = {
+    {"entries", (getter)Part_get_entries, NULL, "The entries, most recently used first.", NULL},
+    {"on_miss", (getter)Part_get_on_miss, (setter)Part_set_on_miss,
+     "on_miss(part, func, closure, values) -> Entry | None; None: never compile.", NULL},
+    {NULL}};
+
+PyTypeObject BcjitPart_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "bcjit._core.Part",
+    .tp_doc = "A piece of a code object, from one position on: plain code and entries.",
+    .tp_basicsize = sizeof(Part),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .tp_new = PyType_GenericNew,
+    .tp_init = (initproc)Part_init,
+    .tp_dealloc = (destructor)Part_dealloc,
+    .tp_traverse = (traverseproc)Part_traverse,
+    .tp_clear = (inquiry)Part_clear_references,
+    .tp_methods = Part_methods,
+    .tp_members = Part_members,
+    .tp_getset = Part_getset,
+    .tp_weaklistoffset = offsetof(Part, weakrefs),
+};
