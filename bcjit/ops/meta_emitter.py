@@ -169,13 +169,14 @@ class MetaEmitter:
     def _use(self, operand: Operand, dtype: DType, *, compares: bool = False) -> None:
         """Account for the cast of an operand to a loop's dtype."""
         if isinstance(operand, MetaValue):
-            fails = cast_can_fail(operand.dtype, dtype)
-        else:
-            weak = self.weak_type(operand)
-            assert weak is not None
-            fails = weak_can_fail(weak, operand, dtype, compares=compares)
-        if fails:
-            self._may_set_flags()
+            if cast_can_fail(operand.dtype, dtype):
+                self._may_set_flags()
+            return
+        weak = self.weak_type(operand)
+        assert weak is not None
+        # A Python scalar is converted before anything is computed or written.
+        if weak_can_fail(weak, operand, dtype, compares=compares):
+            self.can_fail = True
 
     # Primitives
 
@@ -268,11 +269,14 @@ class MetaEmitter:
     def scatter(self, base: Value, item: Operand, where: ViewMap | tuple[Value, ...]) -> Value:
         """See `Emitter.scatter`."""
         base = _meta_value(base)
+        del where
+        computed = self.sets_flags
         self._use(item, base.dtype)
         # The array may be read-only; index arrays may be out of bounds; both before anything is written.
         self.can_fail = True
-        self.torn = self.torn or self.sets_flags
-        del where
+        # Writing the same again is harmless, unless what is written may have changed by the first writing.
+        shared = isinstance(item, MetaValue) and item.sharing != "fresh" and not item.is_scalar
+        self.torn = self.torn or computed or (shared and self.sets_flags)
         if base.origin is not None and base.origin not in self.writes:
             self.writes.append(base.origin)
         return replace(base, written=True)

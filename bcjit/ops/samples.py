@@ -154,3 +154,184 @@ def inplace(dtype: np.dtype[Any]) -> Iterator[Sample]:
     for number in (True, 2, 300, 0.5, 1j):
         yield sample(tame(dtype, 4)[::2], number)
     yield sample(2, grid)
+
+
+# Reductions
+
+
+def _axes(dtype: np.dtype[Any]) -> Iterator[tuple[Array | np.generic, dict[str, object]]]:
+    for array in arrays(dtype):
+        yield array, {}
+        yield array, {"axis": 0}
+        yield array, {"axis": -1, "keepdims": True}
+    cube = tame(dtype, 24).reshape(2, 3, 4)
+    yield cube, {"axis": (0, 2)}
+    yield cube, {"axis": (-1, 0), "keepdims": True}
+    yield cube, {"axis": ()}
+    yield cube, {"axis": 3}
+    yield cube, {"axis": (0, 0)}
+    yield np.zeros((3, 0), dtype), {"axis": 1}
+    yield np.zeros((0, 0), dtype), {"axis": 0}
+
+
+def reductions_without_dtype(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample a reduction that has axis, out and keepdims."""
+    for array, kwargs in _axes(dtype):
+        yield sample(array, **kwargs)
+    cube = tame(dtype, 24).reshape(2, 3, 4)
+    yield sample(cube, 1, out=np.zeros((2, 4), dtype))
+    yield sample(cube, 1, out=np.zeros((2, 4), np.complex128))
+    yield sample(cube, axis=0, out=np.zeros((3,), dtype))
+    yield sample(cube, out=np.zeros((), dtype))
+
+
+def logical_methods(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``any`` and ``all`` as methods."""
+    for array, kwargs in _axes(dtype):
+        yield sample(array, **kwargs)
+    yield sample(tame(dtype, 24).reshape(2, 3, 4), 1, out=np.zeros((2, 4), np.bool_))
+
+
+def reductions(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample a reduction that has axis, dtype, out, keepdims and initial."""
+    for array, kwargs in _axes(dtype):
+        yield sample(array, **kwargs)
+    cube = tame(dtype, 24).reshape(2, 3, 4)
+    yield sample(cube, 1, out=np.zeros((2, 4), dtype))
+    yield sample(cube, 1, None, np.zeros((2, 4), np.float64))
+    yield sample(cube, axis=0, out=np.zeros((3,), dtype))
+    yield sample(cube, 2, np.float32)
+    yield sample(cube, dtype="i4")
+    yield sample(cube, dtype=complex, keepdims=True)
+    yield sample(cube, axis=1, initial=1)
+    yield sample(np.zeros(0, dtype), initial=2.5)
+
+
+def ufunc_reductions(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``ufunc.reduce``."""
+    for array, kwargs in _axes(dtype):
+        yield sample(array, **kwargs)
+    yield sample(tame(dtype, 24).reshape(2, 3, 4), axis=None)
+
+
+def means(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample a mean."""
+    for array, kwargs in _axes(dtype):
+        yield sample(array, **kwargs)
+    cube = tame(dtype, 24).reshape(2, 3, 4)
+    yield sample(cube, 1, None, np.zeros((2, 4), np.float64))
+    yield sample(cube, 1, out=np.zeros((2, 4), np.float32))
+    yield sample(cube, 1, out=np.zeros((2, 4), np.float16))
+    yield sample(cube, 2, np.float32)
+    yield sample(cube, 0, dtype=np.complex128)
+
+
+def variances(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample a variance."""
+    yield from means(dtype)
+    cube = tame(dtype, 24).reshape(2, 3, 4)
+    yield sample(cube, 1, ddof=1)
+    yield sample(cube, (0, 1), ddof=2, keepdims=True)
+    yield sample(cube, 1, ddof=3)
+    yield sample(cube, 1, ddof=0.5)
+
+
+def arg_extremes(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``argmax``."""
+    for array, kwargs in _axes(dtype):
+        if not isinstance(kwargs.get("axis"), tuple):
+            yield sample(array, **kwargs)
+
+
+def counts(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``count_nonzero``."""
+    for array, kwargs in _axes(dtype):
+        yield sample(array, **kwargs)
+    yield sample(tame(dtype, 4), keepdims=True)
+
+
+def scans(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample a cumulative reduction."""
+    yield from accumulations(dtype)
+    cube = tame(dtype, 24).reshape(2, 3, 4)
+    yield sample(cube, None)
+    yield sample(cube, 1, out=np.zeros((2, 3, 4), np.float64))
+
+
+def accumulations(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``ufunc.accumulate``."""
+    for array in arrays(dtype):
+        yield sample(array)
+    cube = tame(dtype, 24).reshape(2, 3, 4)
+    yield sample(cube, -1)
+    yield sample(cube, 3)
+    yield sample(cube, 1, np.float32)
+
+
+# Indexing
+
+_BASIC: Final[tuple[object, ...]] = (
+    0,
+    -1,
+    9,
+    np.int64(1),
+    slice(None),
+    slice(1, None),
+    slice(None, -1),
+    slice(5, 2),
+    slice(-100, 100),
+    slice(None, None, -1),
+    slice(None, None, 2),
+    slice(3, 0, -2),
+    slice(-2, None, -1),
+    slice(1, 3, 0),
+    slice(7, 9),
+    Ellipsis,
+    None,
+    (),
+    (0, 0),
+    (0, slice(None)),
+    (slice(1, 2), 1),
+    (Ellipsis, 0),
+    (Ellipsis, 0, 0),
+    (None, Ellipsis, 0, None),
+    (slice(None), None, slice(None, None, -1)),
+    (0, Ellipsis, Ellipsis),
+    (0, 0, 0, 0),
+    1.0,
+    [0, 1],
+    (0, 0, 0),
+)
+
+
+def getitems(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``x[index]``."""
+    for array in arrays(dtype):
+        for index in _BASIC:
+            yield sample(array, index)
+    grid = tame(dtype, 12).reshape(3, 4)
+    for index in (np.array([2, 0]), np.array([[1, -1]]), (np.array([0, 1]), np.array([[1], [2]]))):
+        yield sample(grid, index)
+    yield sample(grid, (np.array([0, 1]), 2))
+    yield sample(grid, np.array([5]))
+    yield sample(grid, np.array([0.5]))
+    yield sample(grid, grid > 2)
+
+
+def setitems(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``x[index] = value``."""
+    for index in _BASIC:
+        yield sample(tame(dtype, 12).reshape(3, 4), index, tame(dtype, 4)[1])
+    grid = tame(dtype, 12).reshape(3, 4)
+    values = (1, 2.5, 1e300, 300, True, 1j, [1, 2, 3, 4], tame(dtype, 4), tame(dtype, 3))
+    values += (numbers(np.dtype("f8"), 4), numbers(np.dtype("i8"), 4), tame(np.dtype("c8"), 4))
+    values += (tame(dtype, 12).reshape(1, 3, 4), tame(dtype, 1), np.array(1, dtype))
+    for value in values:
+        yield sample(grid.copy(), slice(None), value)
+        yield sample(grid.copy(), (0, 1), value)
+        yield sample(grid.copy(), (Ellipsis, slice(None, None, -1)), value)
+        yield sample(grid.copy(), grid > 2, value)
+        yield sample(grid.copy(), np.array([0, 2, 0]), value)
+    yield sample(grid.copy(), grid.T > 2, 1)
+    yield sample(grid.copy(), (np.array([0, 1]), np.array([1, 9])), 1)
+    yield sample(grid[0, 0], 0, 1)
