@@ -1,0 +1,88 @@
+"""The compilers under test: one transform a backend; without bcjit.compile, the identity.
+
+The only test module that knows how a backend is named and made.
+"""
+
+from __future__ import annotations
+
+import io
+import types
+
+import bcjit
+
+COMPILES = hasattr(bcjit, "compile")
+
+
+def identity(fn):
+    """Compile nothing."""
+    return fn
+
+
+def compile_eager(fn):
+    """Compile under the eager backend."""
+    return bcjit.compile(fn, backend="eager")
+
+
+def compile_print(fn):
+    """Compile under the print backend; what it prints goes elsewhere than the function's own prints."""
+    return bcjit.compile(fn, backend=bcjit.backends.PrintBackend(io.StringIO()))
+
+
+def compile_counting(fn):
+    """Compile under the backend that counts."""
+    from bcjit.backends.testing import CountingBackend
+
+    return bcjit.compile(fn, backend=CountingBackend())
+
+
+def compile_failing(fn, at):
+    """Compile so that each graph fails before its node `at`."""
+    from bcjit.backends.testing import FailingBackend
+
+    return bcjit.compile(fn, backend=FailingBackend(at=at))
+
+
+def nodes_of(graph):
+    """Return how many call nodes a graph has."""
+    return sum(node.kind == "call" for node in graph.nodes)
+
+
+def captured_nodes(compiled):
+    """Return how many call nodes were captured from a function."""
+    return sum(map(nodes_of, compiled.graphs))
+
+
+def most_nodes(compiled):
+    """Return the number of call nodes of a function's largest graph."""
+    return max(map(nodes_of, compiled.graphs), default=0)
+
+
+def code_length(fn):
+    """Return an upper bound of the instructions interpreted in one capture of a function without loops.
+
+    Inlined callees are found among the constants and globals, two calls deep.
+    """
+    seen = set()
+
+    def count(code, namespace, depth):
+        if code in seen or depth > 2:
+            return 0
+        seen.add(code)
+        total = len(code.co_code) // 2
+        for constant in code.co_consts:
+            if isinstance(constant, types.CodeType):
+                total += count(constant, namespace, depth + 1)
+        for name in code.co_names:
+            value = namespace.get(name)
+            if isinstance(value, types.FunctionType):
+                total += count(value.__code__, value.__globals__, depth + 1)
+        return total
+
+    return count(fn.__code__, fn.__globals__, 0)
+
+
+TRANSFORMS = (
+    {"eager": compile_eager, "print": compile_print, "counting": compile_counting}
+    if COMPILES
+    else {"eager": identity}
+)
