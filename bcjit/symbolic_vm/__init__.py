@@ -1,0 +1,35 @@
+"""The symbolic interpreter: bytecode over symbolic values, recording NumPy calls into a graph and all it relied on as guards.
+
+Rooms, in the order a capture goes through them: ``capture`` (the door), ``machine`` (logs, undo, the loop), ``handlers`` (opcodes),
+``realize`` (objects from outside), ``attributes``, ``operators``, ``subscripts``, ``calls``, ``builtin_calls``, ``method_calls``
+(what Python's operations mean), ``numpy_calls`` (nodes), ``state`` and ``values`` (data), ``refusals`` and ``break_reasons``
+(what is not captured, and why). Nothing here compiles, runs or changes anything of the program.
+"""
+
+from bcjit.symbolic_vm.break_reasons import REASONS
+from bcjit.symbolic_vm.calls import mark, marked
+from bcjit.symbolic_vm.capture import Capture, PartSpec, argument_count, capture
+from bcjit.symbolic_vm.handlers import BREAKS, CALL_OPS, HANDLERS
+from bcjit.symbolic_vm.machine import Settings
+from bcjit.symbolic_vm.refusals import Refusal, refusal
+from bcjit.symbolic_vm.state import BreakExit, Position, ReturnExit, State
+
+__all__ = [
+    "BREAKS",
+    "CALL_OPS",
+    "HANDLERS",
+    "REASONS",
+    "BreakExit",
+    "Capture",
+    "PartSpec",
+    "Position",
+    "Refusal",
+    "ReturnExit",
+    "Settings",
+    "State",
+    "argument_count",
+    "capture",
+    "mark",
+    "marked",
+    "refusal",
+]

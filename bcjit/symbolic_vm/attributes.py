@@ -1,0 +1,259 @@
+"""``getattr`` on symbolic values, mirroring CPython's Objects/object.c and typeobject.c without running any code.
+
+Reads of live objects are limited to generic attribute lookup on types whose metaclass is plain; what would call a
+``__getattr__``, a descriptor of the program or a module's ``__getattr__`` is a break (a property is inlined).
+"""
+
+from __future__ import annotations
+
+import abc
+import enum
+import types
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from bcjit import ops
+from bcjit.guards import GuardKind, Source, SourceKind
+from bcjit.symbolic_vm import break_reasons as because
+from bcjit.symbolic_vm.break_reasons import break_graph
+from bcjit.symbolic_vm.machine import Machine
+from bcjit.symbolic_vm.numpy_calls import call_op, describe
+from bcjit.symbolic_vm.operators import as_dim, from_dim, pytype_of
+from bcjit.symbolic_vm.realize import member
+from bcjit.symbolic_vm.values import (
+    Known,
+    Lazy,
+    SymArray,
+    SymFunction,
+    SymInstance,
+    SymMethod,
+    SymObject,
+    SymScalar,
+    SymTuple,
+    SymValue,
+)
+
+__all__ = ["get_attribute", "has_attribute"]
+
+# How a property is read: given by the call layer, which inlines the getter.
+CallProperty = Callable[[Machine, SymValue, SymValue], SymValue]
+_PLAIN_METACLASSES: Final = (type, abc.ABCMeta, enum.EnumMeta)
+
+
+def get_attribute(
+    vm: Machine, value: SymValue, name: str, call_property: CallProperty
+) -> SymValue:
+    """Return ``value.name``.
+
+    Parameters
+    ----------
+    vm
+        The capture.
+    value
+        The object.
+    name
+        The attribute.
+    call_property
+        Inlines the getter of a property.
+
+    Raises
+    ------
+    GraphBreak
+        If the attribute does not exist (Python raises) or reading it may run code.
+    """
+    value = vm.realize(value)
+    if isinstance(value, SymArray):
+        return _array_attribute(vm, value, name)
+    if isinstance(value, SymInstance):
+        return _instance_attribute(vm, value, name, call_property)
+    if isinstance(value, Known):
+        if isinstance(value.value, types.ModuleType):
+            return _module_attribute(vm, value, value.value, name)
+        if isinstance(value.value, type):
+            return _class_attribute(vm, value, value.value, name)
+        return _builtin_attribute(vm, value, name)
+    if isinstance(value, SymFunction) and name in ("__name__", "__qualname__"):
+        if value.source is None:
+            return Known(None, value.name if name == "__name__" else value.qualname)
+        return break_graph(because.ATTRIBUTE, f"function.{name}")
+    if isinstance(value, SymMethod) and name in ("__self__", "__func__"):
+        return value.self if name == "__self__" else value.func
+    return _builtin_attribute(vm, value, name)
+
+
+def has_attribute(vm: Machine, value: SymValue, name: str) -> bool:
+    """Answer ``hasattr`` where it can be known from builtin types; else break."""
+    pytype = pytype_of(vm, value)
+    if pytype in (np.ndarray, tuple, list, dict, str, int, float, complex, bool, type(None)) or (
+        issubclass(pytype, np.generic)
+    ):
+        return hasattr(pytype, name)
+    return break_graph(because.ATTRIBUTE, f"hasattr(..., {name!r}) of {describe(value)}")
+
+
+# ---------------------------------------------------------------------- arrays and builtin types
+def _array_attribute(vm: Machine, value: SymArray, name: str) -> SymValue:
+    meta = value.meta
+    if name == "shape":
+        return SymTuple(None, tuple(from_dim(vm, dim) for dim in meta.shape))
+    if name == "size":
+        return from_dim(vm, meta.size)
+    if name == "nbytes":
+        return from_dim(vm, meta.size * meta.dtype.itemsize)
+    if name == "ndim":
+        return Known(None, meta.ndim)
+    if name == "itemsize":
+        return Known(None, meta.dtype.itemsize)
+    if name == "dtype":
+        return Known(None, meta.dtype)
+    owner = meta.dtype.type if meta.is_scalar else np.ndarray
+    found = ops.lookup_attribute(name, is_scalar=meta.is_scalar)
+    if found is not None:
+        op, target = found
+        return call_op(vm, op, target, (value,))
+    raw = getattr(owner, name, None)
+    if isinstance(raw, types.MethodDescriptorType | types.WrapperDescriptorType):
+        return SymMethod(None, value, Known(None, raw))
+    return break_graph(because.ATTRIBUTE, f"{describe(value)}.{name}")
+
+
+def _builtin_attribute(vm: Machine, value: SymValue, name: str) -> SymValue:
+    pytype = pytype_of(vm, value)
+    if name == "__class__" and pytype.__module__ == "builtins":
+        return Known(None, pytype)
+    raw = getattr(pytype, name, None)
+    if isinstance(raw, types.MethodDescriptorType) and (
+        isinstance(value, SymObject | SymTuple | SymScalar) or pytype in _METHOD_TYPES
+    ):
+        return SymMethod(None, value, Known(None, raw))
+    if isinstance(value, Known) and isinstance(value.value, np.dtype) and name in _DTYPE_FIELDS:
+        return Known(None, getattr(value.value, name))
+    if isinstance(value, SymScalar) and value.pytype is int and name in ("real", "numerator"):
+        dim = as_dim(vm, value)
+        assert dim is not None
+        return from_dim(vm, dim)
+    return break_graph(because.ATTRIBUTE, f"{describe(value)}.{name}")
+
+
+_METHOD_TYPES: Final = (str, bytes, tuple, int, float, complex, bool)
+_DTYPE_FIELDS: Final = ("kind", "itemsize", "name", "char", "num", "type", "str")
+
+
+# ---------------------------------------------------------------------- objects from outside
+def _module_attribute(
+    vm: Machine, value: Known, module: types.ModuleType, name: str
+) -> SymValue:
+    namespace = types.ModuleType.__getattribute__(module, "__dict__")
+    if value.source is None or name not in namespace:
+        return break_graph(because.ATTRIBUTE, f"module {module.__name__}.{name}")
+    return Lazy(Source(SourceKind.MODULE_ATTR, name, value.source), namespace[name])
+
+
+def _raw_in_mro(cls: type, name: str) -> object:
+    for base in type.__getattribute__(cls, "__mro__"):
+        namespace = type.__getattribute__(base, "__dict__")
+        if name in namespace:
+            return namespace[name]
+    return _MISSING
+
+
+_MISSING: Final = object()
+
+
+def _class_attribute(vm: Machine, value: Known, cls: type, name: str) -> SymValue:
+    if type(cls) not in _PLAIN_METACLASSES and not issubclass(cls, np.generic):
+        return break_graph(because.ATTRIBUTE, f"{cls.__name__}.{name}: its metaclass may run code")
+    if name == "__name__" and not cls.__flags__ & (1 << 9):  # Py_TPFLAGS_HEAPTYPE: can be renamed
+        return Known(None, cls.__name__)
+    if isinstance(_raw_in_mro(type(cls), name), _DATA_DESCRIPTORS):
+        return break_graph(because.ATTRIBUTE, f"{cls.__name__}.{name}")
+    raw = _raw_in_mro(cls, name)
+    if raw is _MISSING:
+        return break_graph(because.ATTRIBUTE, f"{cls.__name__}.{name} does not exist")
+    if value.source is None:
+        if isinstance(raw, types.MethodDescriptorType | types.WrapperDescriptorType):
+            return Known(None, raw)
+        return break_graph(because.ATTRIBUTE, f"{cls.__name__}.{name}")
+    return _bind_in_class(vm, value, Source(SourceKind.MRO, name, value.source), raw, name)
+
+
+def _bind_in_class(
+    vm: Machine, owner: SymValue, source: Source, raw: object, name: str
+) -> SymValue:
+    kind = type(raw)
+    if kind is staticmethod:
+        vm.realize(Lazy(source, raw))
+        return Lazy(member(source, "func"), raw.__func__)  # type: ignore[attr-defined]
+    if kind is classmethod:
+        vm.realize(Lazy(source, raw))
+        function = Lazy(member(source, "func"), raw.__func__)  # type: ignore[attr-defined]
+        return SymMethod(None, owner, function)
+    if kind is types.FunctionType or not _is_descriptor(raw):
+        return Lazy(source, raw)
+    if kind in (types.MethodDescriptorType, types.WrapperDescriptorType):
+        return vm.realize(Lazy(source, raw))
+    return break_graph(because.ATTRIBUTE, f"{name}: a descriptor of type {kind.__name__}")
+
+
+def _is_descriptor(raw: object) -> bool:
+    return _raw_in_mro(type(raw), "__get__") is not _MISSING
+
+
+_DATA_DESCRIPTORS: Final = (types.GetSetDescriptorType, types.MemberDescriptorType, property)
+
+
+def _instance_attribute(
+    vm: Machine, value: SymInstance, name: str, call_property: CallProperty
+) -> SymValue:
+    """Mirror ``PyObject_GenericGetAttr`` (Objects/object.c): data descriptor, instance, class."""
+    cls = value.pytype
+    if isinstance(value.obj, np.ndarray):
+        break_graph(because.NOT_NUMERIC, f"{cls.__name__}.{name}")
+    generic = (
+        _raw_in_mro(cls, "__getattribute__") is object.__getattribute__
+        and _raw_in_mro(cls, "__getattr__") is _MISSING
+    )
+    if type(cls) not in _PLAIN_METACLASSES or not generic or value.source is None:
+        return break_graph(because.ATTRIBUTE, f"{cls.__name__}.{name}")
+    raw = _raw_in_mro(cls, name)
+    in_class = Source(SourceKind.MRO, name, Source(SourceKind.TYPE, None, value.source))
+    kind = type(raw)
+    if kind is property:
+        vm.realize(Lazy(in_class, raw))
+        if raw.fget is None:  # type: ignore[attr-defined]
+            break_graph(because.ATTRIBUTE, f"{cls.__name__}.{name} is write-only")
+        getter = Lazy(member(in_class, "fget"), raw.fget)  # type: ignore[attr-defined]
+        return call_property(vm, getter, value)
+    if raw is _MISSING or kind is types.MemberDescriptorType:
+        stored = _stored(value.obj, name, raw)
+        if stored is _MISSING:
+            return break_graph(because.ATTRIBUTE, f"{cls.__name__}.{name} is not set")
+        return Lazy(Source(SourceKind.ATTR, name, value.source), stored)
+    if _raw_in_mro(kind, "__set__") is not _MISSING:
+        return break_graph(because.ATTRIBUTE, f"{cls.__name__}.{name}: a data descriptor")
+    stored = _stored(value.obj, name, _MISSING)
+    if stored is not _MISSING:
+        return Lazy(Source(SourceKind.ATTR, name, value.source), stored)
+    vm.guard(GuardKind.NO_INSTANCE_ATTR, value.source, name)
+    if kind is types.FunctionType:
+        return SymMethod(None, value, Lazy(in_class, raw))
+    owner = Known(
+        Source(SourceKind.TYPE, None, value.source), cls
+    )  # the type is guarded with the instance
+    return _bind_in_class(vm, owner, in_class, raw, name)
+
+
+def _stored(obj: object, name: str, raw: object) -> object:
+    """Read what the object itself holds: a slot, or an item of its dict."""
+    if isinstance(raw, types.MemberDescriptorType):
+        try:
+            return raw.__get__(obj, type(obj))
+        except AttributeError:
+            return _MISSING
+    try:
+        namespace = object.__getattribute__(obj, "__dict__")
+    except AttributeError:
+        return _MISSING
+    return namespace.get(name, _MISSING) if type(namespace) is dict else _MISSING

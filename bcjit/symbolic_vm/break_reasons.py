@@ -1,0 +1,163 @@
+"""The table of graph-break reasons, the only place where they are worded; raising one is all it does.
+
+Every row is raised by some test (``tests/test_break_reasons.py``). A break is never an error for the user: the code at
+that point runs as plain Python and capture goes on behind it. Codes are stable: rows are added, never renumbered.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NoReturn
+
+from bcjit.errors import BreakReason, GraphBreak
+
+__all__ = ["REASONS", "break_graph"]
+
+_NEXT = "The instruction runs as plain Python; capture goes on behind it."
+
+_ROWS: Final = (
+    BreakReason(
+        "BRK001",
+        "data-dependent branch",
+        "Which way to go depends on values that are known only when the graph has run, so the graph is cut here; each "
+        "side is captured when it is first taken.",
+        "np.where(condition, a, b) keeps both sides in one graph.",
+    ),
+    BreakReason(
+        "BRK002",
+        "call of an unknown function",
+        f"Nothing is known of what this callable does. {_NEXT}",
+        "bcjit.allow_in_graph(fn) makes each call of fn one opaque node, if fn is pure.",
+    ),
+    BreakReason(
+        "BRK003",
+        "print or other output",
+        f"Output is never moved past other work. {_NEXT}",
+        "Print after the numeric part, or outside the compiled function.",
+    ),
+    BreakReason("BRK004", "bcjit.graph_break()", "The program asks for a cut here."),
+    BreakReason(
+        "BRK005",
+        "call of a function excluded by bcjit.disable",
+        f"The function is marked to run as plain Python. {_NEXT}",
+    ),
+    BreakReason(
+        "BRK006",
+        "call that cannot be inlined",
+        f"The callee holds something that cannot be captured as part of its caller. {_NEXT} The callee is captured by "
+        "itself.",
+    ),
+    BreakReason(
+        "BRK007",
+        "inlining depth",
+        f"Calls are inlined to a limited depth. {_NEXT}",
+        "bcjit.config.inline_depth sets the limit.",
+    ),
+    BreakReason(
+        "BRK008",
+        "NumPy call outside the op table",
+        f"This NumPy function, or this way of calling it, is not in the op table. {_NEXT}",
+    ),
+    BreakReason(
+        "BRK009",
+        "call that raises",
+        "For these arguments NumPy or Python raises here. The instruction runs as plain Python, so that the exception is "
+        "the real one.",
+    ),
+    BreakReason(
+        "BRK010",
+        "attribute that cannot be read without running code",
+        f"Reading this attribute may run code of the program. {_NEXT}",
+    ),
+    BreakReason(
+        "BRK011",
+        "change of an object from outside the frame",
+        f"The change must be seen by others at this moment. {_NEXT}",
+    ),
+    BreakReason(
+        "BRK012",
+        "operation on a value without a rule",
+        f"There is no rule for this operation on these types. {_NEXT}",
+    ),
+    BreakReason(
+        "BRK013",
+        "value that must be known",
+        f"Python must know this value here, and it depends on array contents. {_NEXT}",
+    ),
+    BreakReason(
+        "BRK014",
+        "raise",
+        "An exception is raised. The instruction runs as plain Python, so that the traceback is the real one.",
+    ),
+    BreakReason(
+        "BRK015",
+        "unbound name",
+        "The name has no value here. The instruction runs as plain Python, so that the exception is the real one.",
+    ),
+    BreakReason(
+        "BRK016",
+        "instruction without a symbolic meaning",
+        f"This kind of instruction works on things outside the graph. {_NEXT}",
+    ),
+    BreakReason(
+        "BRK017",
+        "loop, try or with",
+        "Breaks inside loops, try and with blocks come with the breaks issue; until then such a frame runs as plain "
+        "Python.",
+    ),
+    BreakReason(
+        "BRK018",
+        "capture limit",
+        f"One capture interprets a limited number of instructions. {_NEXT}",
+        "bcjit.config.capture_limit sets the limit.",
+    ),
+    BreakReason(
+        "BRK019",
+        "generator or coroutine",
+        "A suspended frame cannot be replaced; the function runs as plain Python.",
+    ),
+    BreakReason(
+        "BRK020",
+        "array that is not a plain numeric ndarray",
+        f"Subclasses, masked, object, text, date and structured arrays run as plain Python. {_NEXT}",
+    ),
+    BreakReason(
+        "BRK021",
+        "write that may need to be undone in an inlined call",
+        "A failure after a visible write inside this kind of inlined call could not be resumed. "
+        + _NEXT,
+    ),
+)
+REASONS: Final[dict[str, BreakReason]] = {row.code: row for row in _ROWS}
+
+DATA_BRANCH: Final = "BRK001"
+UNKNOWN_CALL: Final = "BRK002"
+OUTPUT: Final = "BRK003"
+ASKED: Final = "BRK004"
+DISABLED: Final = "BRK005"
+NOT_INLINED: Final = "BRK006"
+INLINE_DEPTH: Final = "BRK007"
+NUMPY_UNSUPPORTED: Final = "BRK008"
+WOULD_RAISE: Final = "BRK009"
+ATTRIBUTE: Final = "BRK010"
+OUTSIDE_WRITE: Final = "BRK011"
+NO_RULE: Final = "BRK012"
+MUST_KNOW: Final = "BRK013"
+RAISE: Final = "BRK014"
+UNBOUND_NAME: Final = "BRK015"
+INSTRUCTION: Final = "BRK016"
+LOOP_TRY_WITH: Final = "BRK017"
+CAPTURE_LIMIT: Final = "BRK018"
+SUSPENDS: Final = "BRK019"
+NOT_NUMERIC: Final = "BRK020"
+WRITE_IN_INLINED: Final = "BRK021"
+
+
+def break_graph(code: str, context: str = "") -> NoReturn:
+    """Cut the graph at the current instruction for the reason `code` of the table.
+
+    Raises
+    ------
+    GraphBreak
+        Always; the interpreter fills in the user's line.
+    """
+    raise GraphBreak(REASONS[code], context)

@@ -1,0 +1,386 @@
+"""Rules for Python's builtin functions and types, and for ``math``; a table, one small function a row.
+
+Each rule mirrors the builtin for arguments whose types have rules, and breaks for the rest. Importing this module fills the table.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import numpy as np
+
+from bcjit import ops
+from bcjit.dims import Expr, Relation
+from bcjit.guards import Source, SourceKind
+from bcjit.symbolic_vm import break_reasons as because
+from bcjit.symbolic_vm.attributes import has_attribute
+from bcjit.symbolic_vm.break_reasons import break_graph
+from bcjit.symbolic_vm.calls import builtin, get
+from bcjit.symbolic_vm.machine import Machine
+from bcjit.symbolic_vm.numpy_calls import call_op, call_scalar, describe
+from bcjit.symbolic_vm.operators import (
+    as_dim,
+    binary,
+    compare,
+    fold,
+    from_dim,
+    length,
+    new_list,
+    pytype_of,
+    truth,
+    unary,
+)
+from bcjit.symbolic_vm.subscripts import dict_items, write_contents
+from bcjit.symbolic_vm.values import (
+    Known,
+    SymArray,
+    SymFunction,
+    SymInstance,
+    SymMethod,
+    SymObject,
+    SymRange,
+    SymScalar,
+    SymSlice,
+    SymTuple,
+    SymValue,
+)
+
+__all__ = ["items_of"]
+
+Args = tuple[SymValue, ...]
+Kwargs = Mapping[str, SymValue]
+
+
+def _positional(name: str, args: Args, kwargs: Kwargs, low: int, high: int) -> None:
+    if kwargs or not low <= len(args) <= high:
+        break_graph(because.NO_RULE, f"{name} with these arguments")
+
+
+def items_of(vm: Machine, value: SymValue, what: str) -> Args:
+    """Return the items of an iterable whose length and items are known without running anything."""
+    value = vm.realize(value)
+    if isinstance(value, SymTuple):
+        return value.items
+    if isinstance(value, SymObject):
+        if value.pytype is dict:
+            return tuple(Known(None, key) for key, _ in dict_items(vm, value))
+        if value.pytype is list:
+            contents = vm.contents(value)
+            assert isinstance(contents, tuple)
+            return contents
+    if isinstance(value, SymRange):
+        bounds = [
+            vm.constant(part, "length of a range") for part in (value.start, value.stop, value.step)
+        ]
+        numbers = range(*bounds)  # type: ignore[arg-type]
+        if len(numbers) > _LONGEST:
+            break_graph(because.NO_RULE, f"{what} of a long range")
+        return tuple(Known(None, number) for number in numbers)
+    if isinstance(value, Known) and type(value.value) in (str, tuple, bytes):
+        return tuple(Known(None, item) for item in value.value)  # type: ignore[attr-defined]
+    return break_graph(because.NO_RULE, f"{what} of {describe(value)}")
+
+
+_LONGEST: Final = 1024
+
+
+@builtin(len)
+def _len(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    _positional("len", args, kwargs, 1, 1)
+    return length(vm, args[0])
+
+
+@builtin(abs)
+def _abs(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    _positional("abs", args, kwargs, 1, 1)
+    value = vm.realize(args[0])
+    if isinstance(value, SymArray):
+        op = ops.lookup(np.absolute)
+        assert op is not None
+        return call_op(vm, op, np.absolute, (value,))
+    if isinstance(value, Known):
+        return fold(abs, _plain(value))
+    if isinstance(value, SymScalar) and isinstance(value.payload, Expr):
+        negative = vm.decide(Relation("<", value.payload, 0))
+        return from_dim(vm, -value.payload if negative else value.payload)
+    if isinstance(value, SymScalar) and value.pytype in (float, complex):
+        return call_scalar(vm, abs, (value,), float, can_fail=value.pytype is complex)
+    return break_graph(because.NO_RULE, f"abs of {describe(value)}")
+
+
+def _plain(value: Known) -> object:
+    if type(value.value) in (bool, int, float, complex, str, bytes, type(None), tuple):
+        return value.value
+    return break_graph(because.NO_RULE, f"an argument of type {type(value.value).__name__}")
+
+
+def _extreme(symbol: str, name: str) -> Callable[[Machine, Args, Kwargs], SymValue]:
+    def rule(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+        if kwargs or not args:
+            break_graph(because.NO_RULE, f"{name} with these arguments")
+        items = args if len(args) > 1 else items_of(vm, args[0], name)
+        if not items:
+            break_graph(because.WOULD_RAISE, f"{name} of an empty sequence")
+        best = items[0]
+        for item in items[1:]:
+            if truth(vm, compare(vm, symbol, item, best)):
+                best = item
+        return best
+
+    return rule
+
+
+builtin(min)(_extreme("<", "min"))
+builtin(max)(_extreme(">", "max"))
+
+
+@builtin(sum)
+def _sum(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    _positional("sum", args, kwargs, 1, 2)
+    items = items_of(vm, args[0], "sum")
+    if any(_may_be_float(vm, item) for item in items):
+        break_graph(because.NO_RULE, "sum of floats, which builtin sum adds in its own way")
+    total = args[1] if len(args) == 2 else Known(None, 0)
+    for item in items:
+        total = binary(vm, "+", total, item)
+    return total
+
+
+def _may_be_float(vm: Machine, item: SymValue) -> bool:
+    # Python 3.12 and later add floats with compensation, and only among themselves.
+    return issubclass(pytype_of(vm, item), float | complex)
+
+
+@builtin(isinstance)
+def _isinstance(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    _positional("isinstance", args, kwargs, 2, 2)
+    pytype = pytype_of(vm, args[0])
+    classes = _classes(vm, args[1])
+    for cls in classes:
+        if type(cls).__instancecheck__ is not type.__instancecheck__:
+            break_graph(because.NO_RULE, f"isinstance with {cls.__name__}, whose metaclass may run code")
+    if "__class__" in {n for base in pytype.__mro__[:-1] for n in base.__dict__}:
+        break_graph(because.NO_RULE, f"isinstance of {pytype.__name__}, which defines __class__")
+    return Known(None, any(cls in pytype.__mro__ for cls in classes))
+
+
+def _classes(vm: Machine, value: SymValue) -> tuple[type, ...]:
+    value = vm.realize(value)
+    if isinstance(value, SymTuple):
+        return tuple(cls for item in value.items for cls in _classes(vm, item))
+    if isinstance(value, Known) and isinstance(value.value, type):
+        return (value.value,)
+    return break_graph(because.NO_RULE, "isinstance with something that is not a class")
+
+
+@builtin(type)
+def _type(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    _positional("type", args, kwargs, 1, 1)
+    pytype = pytype_of(vm, args[0])
+    value = vm.realize(args[0])
+    if isinstance(value, SymInstance) and value.source is not None:
+        return Known(Source(SourceKind.TYPE, None, value.source), pytype)
+    return Known(None, pytype)
+
+
+@builtin(bool)
+def _bool(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    _positional("bool", args, kwargs, 0, 1)
+    if not args:
+        return Known(None, False)
+    value = vm.realize(args[0])
+    if isinstance(value, SymScalar) and value.pytype is bool:
+        return value
+    if isinstance(value, SymArray) or (
+        isinstance(value, SymScalar) and not isinstance(value.payload, Expr)
+    ):
+        return call_scalar(vm, operator.truth, (value,), bool)
+    return Known(None, truth(vm, value))
+
+
+@builtin(float)
+def _float(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    _positional("float", args, kwargs, 1, 1)
+    value = vm.realize(args[0])
+    if isinstance(value, Known):
+        return fold(float, _plain(value))
+    if isinstance(value, SymScalar) and value.pytype is float:
+        return value
+    if _is_one_number(value, "biuf"):
+        return call_scalar(vm, float, (value,), float)
+    return break_graph(because.NO_RULE, f"float of {describe(value)}")
+
+
+@builtin(int)
+def _int(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    _positional("int", args, kwargs, 1, 1)
+    value = vm.realize(args[0])
+    if isinstance(value, Known):
+        return fold(int, _plain(value))
+    dim = as_dim(vm, value)
+    if dim is not None:
+        return from_dim(vm, dim)
+    if _is_one_number(value, "biuf"):
+        return call_scalar(vm, int, (value,), int)
+    return break_graph(because.NO_RULE, f"int of {describe(value)}")
+
+
+@builtin(complex)
+def _complex(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    _positional("complex", args, kwargs, 1, 2)
+    values = [vm.realize(arg) for arg in args]
+    if all(isinstance(value, Known) for value in values):
+        return fold(complex, *[_plain(value) for value in values if isinstance(value, Known)])
+    if all(isinstance(value, SymScalar | Known) for value in values):
+        return call_scalar(vm, complex, tuple(values), complex)
+    return break_graph(because.NO_RULE, "complex of these arguments")
+
+
+def _is_one_number(value: SymValue, kinds: str) -> bool:
+    if isinstance(value, SymScalar):
+        return value.pytype is not complex
+    return (
+        isinstance(value, SymArray)
+        and value.meta.ndim == 0
+        and value.meta.dtype.kind in kinds
+    )
+
+
+@builtin(round)
+def _round(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    _positional("round", args, kwargs, 1, 2)
+    values = [vm.realize(arg) for arg in args]
+    if all(isinstance(value, Known) for value in values):
+        return fold(round, *[_plain(value) for value in values if isinstance(value, Known)])
+    return break_graph(because.NO_RULE, f"round of {describe(values[0])}")
+
+
+@builtin(divmod)
+def _divmod(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    _positional("divmod", args, kwargs, 2, 2)
+    if as_dim(vm, args[0]) is None or as_dim(vm, args[1]) is None:
+        break_graph(because.NO_RULE, "divmod of other than integers")
+    return SymTuple(None, (binary(vm, "//", *args), binary(vm, "%", *args)))
+
+
+@builtin(pow)
+def _pow(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    _positional("pow", args, kwargs, 2, 2)
+    return binary(vm, "**", *args)
+
+
+@builtin(tuple)
+def _tuple(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    _positional("tuple", args, kwargs, 0, 1)
+    value = vm.realize(args[0]) if args else None
+    if isinstance(value, SymTuple):
+        return value  # tuple(t) is t
+    return SymTuple(None, items_of(vm, args[0], "tuple") if args else ())
+
+
+@builtin(list)
+def _list(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    _positional("list", args, kwargs, 0, 1)
+    return new_list(vm, items_of(vm, args[0], "list") if args else ())
+
+
+@builtin(dict)
+def _dict(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    _positional("dict", args, {}, 0, 1)
+    contents: tuple[tuple[object, SymValue], ...] = ()
+    if args:
+        value = vm.realize(args[0])
+        if not (isinstance(value, SymObject) and value.pytype is dict):
+            break_graph(because.NO_RULE, f"dict of {describe(value)}")
+        contents = dict_items(vm, value)
+    made = SymObject(None, dict, vm.new_id(), ())
+    merged = dict(contents)
+    merged.update(kwargs)
+    write_contents(vm, made, tuple(merged.items()), "")
+    return made
+
+
+@builtin(range)
+def _range(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    _positional("range", args, kwargs, 1, 3)
+    if any(as_dim(vm, arg) is None for arg in args):
+        break_graph(because.NO_RULE, "range of other than integers")
+    zero, one = Known(None, 0), Known(None, 1)
+    start, stop, step = {
+        1: (zero, *args, one),
+        2: (*args, one),
+        3: args,
+    }[len(args)]
+    step_dim = as_dim(vm, step)
+    assert step_dim is not None
+    if not vm.decide(Relation("!=", step_dim, 0)):
+        break_graph(because.WOULD_RAISE, "range step zero")
+    return SymRange(None, start, stop, step)
+
+
+@builtin(slice)
+def _slice(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    _positional("slice", args, kwargs, 1, 3)
+    none = Known(None, None)
+    start, stop, step = {1: (none, *args, none), 2: (*args, none), 3: args}[len(args)]
+    return SymSlice(None, start, stop, step)
+
+
+@builtin(getattr)
+def _getattr(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    _positional("getattr", args, kwargs, 2, 3)
+    name = vm.constant(args[1], "name of an attribute")
+    if type(name) is not str:
+        break_graph(because.WOULD_RAISE, "getattr with a name that is not a str")
+    if len(args) == 3 and not has_attribute(vm, args[0], name):
+        return args[2]
+    return get(vm, args[0], name)
+
+
+@builtin(hasattr)
+def _hasattr(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    _positional("hasattr", args, kwargs, 2, 2)
+    name = vm.constant(args[1], "name of an attribute")
+    if type(name) is not str:
+        break_graph(because.WOULD_RAISE, "hasattr with a name that is not a str")
+    return Known(None, has_attribute(vm, args[0], name))
+
+
+@builtin(callable)
+def _callable(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    _positional("callable", args, kwargs, 1, 1)
+    value = vm.realize(args[0])
+    if isinstance(value, SymFunction | SymMethod):
+        return Known(None, True)
+    pytype = pytype_of(vm, value)
+    return Known(None, any("__call__" in base.__dict__ for base in pytype.__mro__))
+
+
+@builtin(str, repr, format, chr, ord, hash)
+def _text(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    del vm, args, kwargs
+    return break_graph(because.NO_RULE, "text of a value")
+
+
+def _math(function: Callable[..., float]) -> None:
+    def rule(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+        if kwargs:
+            break_graph(because.NO_RULE, f"math.{function.__name__} with keywords")
+        values = [vm.realize(arg) for arg in args]
+        if all(isinstance(v, Known) for v in values):
+            return fold(function, *[_plain(v) for v in values if isinstance(v, Known)])
+        if all(isinstance(v, Known | SymScalar) or _is_one_number(v, "biuf") for v in values):
+            return call_scalar(vm, function, tuple(values), float)
+        return break_graph(because.NO_RULE, f"math.{function.__name__} of these arguments")
+
+    builtin(function)(rule)
+
+
+for _name in (
+    "sqrt exp log log2 log10 log1p expm1 sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh "
+    "hypot fabs fmod copysign degrees radians erf erfc gamma lgamma pow"
+).split():
+    _math(getattr(math, _name))

@@ -1,0 +1,240 @@
+"""Calls: which callable it is, binding of arguments, inlining of Python functions.
+
+A Python function is inlined by interpreting its code in a frame of its own. What cannot be captured inside it gives up the whole call:
+the caller breaks there, and the callee runs as a frame of its own (and is captured by itself).
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from bcjit import ops
+from bcjit.bytecode import decode
+from bcjit.errors import GraphBreak
+from bcjit.symbolic_vm import break_reasons as because
+from bcjit.symbolic_vm.attributes import get_attribute
+from bcjit.symbolic_vm.break_reasons import break_graph
+from bcjit.symbolic_vm.machine import Machine
+from bcjit.symbolic_vm.numpy_calls import call_op, describe
+from bcjit.symbolic_vm.refusals import refusal
+from bcjit.symbolic_vm.state import Frame, State
+from bcjit.symbolic_vm.subscripts import write_contents
+from bcjit.symbolic_vm.values import (
+    UNBOUND,
+    Known,
+    SymFunction,
+    SymMethod,
+    SymObject,
+    SymTuple,
+    SymValue,
+)
+
+__all__ = ["BUILTINS", "builtin", "call", "call_property", "marked"]
+
+BuiltinRule = Callable[
+    [Machine, tuple[SymValue, ...], Mapping[str, SymValue]], SymValue
+]
+# Rules for builtin functions, types and methods of builtin types; filled by ``builtin_calls`` and ``method_calls``.
+BUILTINS: Final[dict[object, BuiltinRule]] = {}
+# Functions with a meaning of their own to bcjit: fn -> code of the break reason. Filled by ``api`` through `mark`.
+MARKED: Final[dict[int, tuple[object, str]]] = {}
+_OUTPUT: Final = (print, input, open)
+
+
+def builtin(*callables: object) -> Callable[[BuiltinRule], BuiltinRule]:
+    """Register the rule of some builtin callables."""
+
+    def register(rule: BuiltinRule) -> BuiltinRule:
+        for target in callables:
+            BUILTINS[target] = rule
+        return rule
+
+    return register
+
+
+def mark(function: object, reason: str) -> None:
+    """Make each call of `function` a break for `reason`."""
+    MARKED[id(function)] = (function, reason)
+
+
+def marked(function: object) -> str | None:
+    """Return the reason why calls of `function` always break, None if they do not."""
+    found = MARKED.get(id(function))
+    return found[1] if found is not None and found[0] is function else None
+
+
+def call(
+    vm: Machine,
+    function: SymValue,
+    args: Sequence[SymValue],
+    kwargs: Mapping[str, SymValue] | None = None,
+) -> SymValue:
+    """``function(*args, **kwargs)``."""
+    kwargs = kwargs or {}
+    function = vm.realize(function)
+    if isinstance(function, SymMethod):
+        return call(vm, function.func, (function.self, *args), kwargs)
+    if isinstance(function, SymFunction):
+        reason = marked(function.obj) if function.obj is not None else None
+        if reason is not None:
+            break_graph(reason, function.qualname)
+        return inline(vm, function, tuple(args), kwargs)
+    if isinstance(function, Known):
+        return _call_known(vm, function.value, tuple(args), kwargs)
+    return break_graph(because.UNKNOWN_CALL, f"an object of type {describe(function)}")
+
+
+def _call_known(
+    vm: Machine,
+    target: object,
+    args: tuple[SymValue, ...],
+    kwargs: Mapping[str, SymValue],
+) -> SymValue:
+    reason = marked(target)
+    name = getattr(target, "__qualname__", None) or type(target).__name__
+    if reason is not None:
+        return break_graph(reason, str(name))
+    if _is_hashable_builtin(target):
+        rule = BUILTINS.get(target)
+        if rule is not None:
+            return rule(vm, args, kwargs)
+    op = ops.lookup(target)
+    if op is not None:
+        assert callable(target)
+        return call_op(vm, op, target, args, kwargs)
+    if any(target is output for output in _OUTPUT):
+        return break_graph(because.OUTPUT, str(name))
+    module = getattr(target, "__module__", None) or ""
+    if module.split(".")[0] == "numpy":
+        return break_graph(because.NUMPY_UNSUPPORTED, f"{module}.{name}")
+    return break_graph(because.UNKNOWN_CALL, f"{module}.{name}".lstrip("."))
+
+
+def _is_hashable_builtin(target: object) -> bool:
+    return type(target) in _BUILTIN_KINDS
+
+
+_BUILTIN_KINDS: Final = (
+    types.BuiltinFunctionType,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+    types.ClassMethodDescriptorType,
+    type,
+    np.ufunc,
+    type(np.sum),
+)
+
+
+def call_property(vm: Machine, getter: SymValue, owner: SymValue) -> SymValue:
+    """Inline the getter of a property."""
+    return call(vm, getter, (owner,))
+
+
+# ---------------------------------------------------------------------- Python functions
+def inline(
+    vm: Machine,
+    function: SymFunction,
+    args: tuple[SymValue, ...],
+    kwargs: Mapping[str, SymValue],
+) -> SymValue:
+    """Interpret the function's code on these arguments, as part of the caller."""
+    code = function.code
+    why = refusal(code)
+    if why is not None:
+        _give_up(vm, function, f"{function.qualname}: {because.REASONS[why.reason].title}")
+    bound = bind(vm, function, args, kwargs)
+    if bound is None:
+        break_graph(because.WOULD_RAISE, f"arguments of {function.qualname}")
+    frame = Frame(
+        decode(code), function.globals, function.globals_source, function.qualname, inlined=True
+    )
+    free = (None,) * len(code.co_cellvars) + function.closure
+    state = State(0, (), bound, free)
+    try:
+        return vm.call_region(state, frame).value
+    except GraphBreak as cause:
+        if cause.reason.code in _ABOUT_THE_CALLER:
+            raise
+        vm.callee = function
+        inner = GraphBreak(
+            because.REASONS[because.NOT_INLINED],
+            f"{function.qualname} ({cause.reason.title}: {cause.context})"
+            if cause.context
+            else f"{function.qualname} ({cause.reason.title})",
+            None,
+        )
+        raise inner from cause
+
+
+_ABOUT_THE_CALLER: Final = (because.INLINE_DEPTH, because.CAPTURE_LIMIT)
+
+
+def _give_up(vm: Machine, function: SymFunction, context: str) -> None:
+    vm.callee = function
+    break_graph(because.NOT_INLINED, context)
+
+
+def bind(
+    vm: Machine,
+    function: SymFunction,
+    args: tuple[SymValue, ...],
+    kwargs: Mapping[str, SymValue],
+) -> tuple[SymValue, ...] | None:
+    """Bind arguments to locals as CPython's ``initialize_locals`` (Python/ceval.c); None if it would raise."""
+    code = function.code
+    positional = code.co_argcount
+    total = positional + code.co_kwonlyargcount
+    names = code.co_varnames
+    slots: list[SymValue] = [UNBOUND] * len(names)
+    slots[: min(len(args), positional)] = args[:positional]
+    place = total
+    if code.co_flags & 0x04:
+        slots[place] = SymTuple(None, args[positional:])
+        place += 1
+    elif len(args) > positional:
+        return None
+    extra: list[tuple[object, SymValue]] = []
+    for name, value in kwargs.items():
+        accepted = names[code.co_posonlyargcount : total]
+        if name in accepted:
+            index = code.co_posonlyargcount + accepted.index(name)
+            if slots[index] is not UNBOUND:
+                return None
+            slots[index] = value
+        elif code.co_flags & 0x08:
+            extra.append((name, value))
+        else:
+            return None
+    if code.co_flags & 0x08:
+        made = SymObject(None, dict, vm.new_id(), ())
+        write_contents(vm, made, tuple(extra), "")
+        slots[place] = made
+    return tuple(slots) if _fill_defaults(function, slots) else None
+
+
+def _fill_defaults(function: SymFunction, slots: list[SymValue]) -> bool:
+    code = function.code
+    defaults = function.defaults or ()
+    first = code.co_argcount - len(defaults)
+    for index in range(code.co_argcount):
+        if slots[index] is UNBOUND:
+            if index < first:
+                return False
+            slots[index] = defaults[index - first]
+    keyword = dict(function.kwdefaults or ())
+    for index in range(code.co_argcount, code.co_argcount + code.co_kwonlyargcount):
+        if slots[index] is UNBOUND:
+            name = code.co_varnames[index]
+            if name not in keyword:
+                return False
+            slots[index] = keyword[name]
+    return True
+
+
+def get(vm: Machine, value: SymValue, name: str) -> SymValue:
+    """``value.name``, inlining properties."""
+    return get_attribute(vm, value, name, call_property)

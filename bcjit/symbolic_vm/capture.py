@@ -1,0 +1,173 @@
+"""Capture one part of a function: from live values to a graph, guards and the way it ends.
+
+This is the door of the package: the compiler calls `capture` and reads a `Capture`. Nothing is compiled here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import CellType, CodeType, FunctionType
+
+from bcjit.bytecode import decode
+from bcjit.fx_graph import Graph, Node
+from bcjit.guards import Guard, Roots, Source, SourceKind
+from bcjit.symbolic_vm.handlers import CALL_OPS, HANDLERS, PROLOGUE
+from bcjit.symbolic_vm.machine import Machine, Settings
+from bcjit.symbolic_vm.realize import outside_cell, realize
+from bcjit.symbolic_vm.state import BreakExit, Frame, Position, Region, ReturnExit, State
+from bcjit.symbolic_vm.values import NULL, UNBOUND, Lazy, SymCell, SymValue
+
+__all__ = ["Capture", "PartSpec", "capture"]
+
+
+@dataclass(frozen=True, slots=True)
+class PartSpec:
+    """Which piece of a code object a part is, and how its values are laid out.
+
+    The first part has `offset` None and as values the frame's arguments. A continuation has as values the plain
+    locals named in `bound` (in the order of ``co_varnames``), then the stack slots that are not NULL, bottom first.
+    """
+
+    code: CodeType
+    offset: int | None = None
+    stack: tuple[bool, ...] = ()  # one flag a slot: True where it is NULL
+    bound: tuple[str, ...] = ()
+
+    @property
+    def value_names(self) -> tuple[str, ...]:
+        """The names of the values: the program's, and ``.s0`` … for stack slots."""
+        if self.offset is None:
+            return self.code.co_varnames[: argument_count(self.code)]
+        slots = sum(not null for null in self.stack)
+        return (*self.bound, *(f".s{index}" for index in range(slots)))
+
+    @property
+    def line(self) -> int:
+        """The line the part begins at."""
+        if self.offset is None:
+            return self.code.co_firstlineno
+        listing = decode(self.code)
+        return listing.line_of(listing.index_of(self.offset))
+
+
+def argument_count(code: CodeType) -> int:
+    """Return how many fast locals are bound when a frame starts."""
+    return (
+        code.co_argcount
+        + code.co_kwonlyargcount
+        + bool(code.co_flags & 0x04)
+        + bool(code.co_flags & 0x08)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """What one capture found."""
+
+    spec: PartSpec
+    frame: Frame
+    graph: Graph  # without an output: what is returned is the compiler's choice
+    guards: tuple[Guard, ...]
+    input_sources: Mapping[Node, Source]
+    records: Mapping[Node, tuple[Position, ...]]  # nodes that are not resumed at the part's start
+    end: ReturnExit | BreakExit
+    start: State = field(repr=False)
+    steps: int = 0
+
+
+def capture(
+    func: FunctionType,
+    closure: tuple[CellType, ...] | None,
+    values: tuple[object, ...],
+    spec: PartSpec,
+    settings: Settings,
+) -> Capture:
+    """Interpret a part symbolically on these values; nothing is run and nothing is changed.
+
+    Parameters
+    ----------
+    func
+        The function whose frame it is (globals, builtins).
+    closure
+        The cells of a continuation (``co_cellvars + co_freevars``); None for the first part.
+    values
+        The part's values, in the order of ``spec.value_names``.
+    spec
+        Which part.
+    settings
+        See `Settings`.
+
+    Returns
+    -------
+    Capture
+    """
+    vm = Machine(
+        Roots(values, func, closure), HANDLERS, realize, CALL_OPS, PROLOGUE, settings
+    )
+    frame = Frame(
+        decode(spec.code),
+        func.__globals__,
+        Source(SourceKind.GLOBALS),
+        func.__qualname__,
+        inlined=False,
+    )
+    start = _first_state(vm, spec, values) if spec.offset is None else _state(vm, spec, values)
+    (leave,) = vm.interpret(start, Region(frame))
+    assert isinstance(leave, ReturnExit | BreakExit)
+    return Capture(
+        spec=spec,
+        frame=frame,
+        graph=vm.graph,
+        guards=(*vm.guards, *vm.relation_guards()),
+        input_sources=dict(vm.input_sources),
+        records=dict(vm.records),
+        end=leave,
+        start=start,
+        steps=vm.steps,
+    )
+
+
+def _value(names: tuple[str, ...], index: int, values: tuple[object, ...]) -> Lazy:
+    return Lazy(Source(SourceKind.LOCAL, (index, names[index])), values[index])
+
+
+def _first_state(vm: Machine, spec: PartSpec, values: tuple[object, ...]) -> State:
+    code = spec.code
+    names = spec.value_names
+    bound = tuple(_value(names, index, values) for index in range(len(values)))
+    unbound = (UNBOUND,) * (len(code.co_varnames) - len(bound))
+    cells = vm.roots.func.__closure__ or ()
+    free = tuple(
+        _outside(vm, cell, index, name)
+        for index, (cell, name) in enumerate(zip(cells, code.co_freevars, strict=True))
+    )
+    return State(0, (), bound + unbound, (None,) * len(code.co_cellvars) + free)
+
+
+def _outside(vm: Machine, cell: CellType, index: int, name: str) -> SymCell:
+    return outside_cell(vm, cell, Source(SourceKind.CELL, (index, name)), name)
+
+
+def _state(vm: Machine, spec: PartSpec, values: tuple[object, ...]) -> State:
+    code = spec.code
+    names = spec.value_names
+    assert spec.offset is not None
+    variables: list[SymValue] = [UNBOUND] * len(code.co_varnames)
+    for index, name in enumerate(spec.bound):
+        variables[code.co_varnames.index(name)] = _value(names, index, values)
+    stack: list[SymValue] = []
+    place = len(spec.bound)
+    for null in spec.stack:
+        if null:
+            stack.append(NULL)
+        else:
+            stack.append(_value(names, place, values))
+            place += 1
+    all_names = code.co_cellvars + code.co_freevars
+    cells = tuple(
+        _outside(vm, cell, index, name)
+        for index, (cell, name) in enumerate(zip(vm.roots.cells(), all_names, strict=True))
+    )
+    index = decode(code).index_of(spec.offset)
+    return State(index, tuple(stack), tuple(variables), cells)

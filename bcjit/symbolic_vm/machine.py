@@ -1,0 +1,437 @@
+"""The core of one capture: graph, guards, shape facts, marks and undo, and the loop that runs a region.
+
+`Machine.interpret(state, region)` is re-entrant: an inlined call is another call of it, on the same logs. Everything a capture
+gathers is append-only and is cut back with `truncate(mark)`, so giving up an instruction costs nothing and leaves no trace.
+What instructions mean is in the handler tables; this module must not know any opcode's meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from bcjit.config import config
+from bcjit.dims import Expr, Relation, ShapeEnv, Symbol, Undecidable
+from bcjit.errors import GraphBreak, SourceLine
+from bcjit.fx_graph import Graph, Node
+from bcjit.guards import Guard, GuardKind, Roots, Source, SourceKind, SymbolicRelation, fetch
+from bcjit.symbolic_vm import break_reasons as because
+from bcjit.symbolic_vm.break_reasons import break_graph
+from bcjit.symbolic_vm.state import (
+    BreakExit,
+    Exit,
+    FallExit,
+    Position,
+    Region,
+    ReturnExit,
+    State,
+)
+from bcjit.symbolic_vm.values import Known, Lazy, SymCell, SymObject, SymScalar, SymValue
+
+if TYPE_CHECKING:
+    from bcjit.bytecode import Instruction, Op
+    from bcjit.dims import Dim
+    from bcjit.meta import Meta
+    from bcjit.symbolic_vm.state import Frame
+
+__all__ = ["Machine", "Mark", "Settings"]
+
+Handler = Callable[["Machine", "Frame", "Instruction"], Exit | None]
+Realizer = Callable[["Machine", Lazy], SymValue]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the caller decides about a capture."""
+
+    dynamic: bool = True
+    resumable: bool = True  # the backend can say how far it came when it fails after a write
+    allow_in_graph: frozenset[object] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A moment of a capture to go back to."""
+
+    state: State
+    graph: object
+    env: object
+    guards: int
+    journal: int
+    fact_lines: int
+
+
+class Machine:
+    """One capture: what has been recorded so far, and how it grows and shrinks.
+
+    Parameters
+    ----------
+    roots
+        The live values that sources start from; they are read through, never run or changed.
+    handlers
+        The handler of each virtual opcode.
+    realize
+        Turns a `Lazy` into a value of a known kind, guarding its type.
+    call_ops
+        The call instructions: a caller can be resumed at one of them with another callee.
+    prologue
+        The instructions that set a frame up; a capture never stops at one.
+    settings
+        See `Settings`.
+    """
+
+    def __init__(
+        self,
+        roots: Roots,
+        handlers: Mapping[Op, Handler],
+        realize: Realizer,
+        call_ops: frozenset[Op],
+        prologue: frozenset[Op],
+        settings: Settings,
+    ) -> None:
+        self.roots = roots
+        self.settings = settings
+        self.graph = Graph()
+        self.env = ShapeEnv()
+        self.guards: list[Guard] = []
+        self.fact_lines: list[SourceLine] = []
+        self.state: State = State(0, (), (), ())
+        self.positions: list[Position] = []
+        self.records: dict[Node, tuple[Position, ...]] = {}
+        self.input_sources: dict[Node, Source] = {}
+        self.symbol_sources: dict[Symbol, Source] = {}
+        self.callee: SymValue | None = None  # the function whose inlining was given up last
+        self.steps = 0
+        self._handlers = handlers
+        self._realize = realize
+        self._call_ops = call_ops
+        self._prologue = prologue
+        self._journal: list[Callable[[], None]] = []
+        self._realized: dict[Source, SymValue] = {}
+        self._guarded: set[Guard] = set()
+        self._cells: dict[int, SymCell] = {}
+        self._ids = 0
+        self._line: SourceLine | None = None
+        self.outside_cell_written = False
+
+    # ------------------------------------------------------------------ marks and undo
+    def mark(self) -> Mark:
+        """Return the present moment."""
+        return Mark(
+            self.state,
+            self.graph.mark(),
+            self.env.mark(),
+            len(self.guards),
+            len(self._journal),
+            len(self.fact_lines),
+        )
+
+    def truncate(self, mark: Mark) -> None:
+        """Go back to `mark`: everything recorded since is gone."""
+        self.state = mark.state
+        while len(self._journal) > mark.journal:
+            self._journal.pop()()
+        self.graph.truncate(mark.graph)
+        self.env.truncate(mark.env)
+        for guard in self.guards[mark.guards :]:
+            self._guarded.discard(guard)
+        del self.guards[mark.guards :]
+        del self.fact_lines[mark.fact_lines :]
+
+    def undoable(self, undo: Callable[[], None]) -> None:
+        """Register how to take back a change of something that is not itself a log."""
+        self._journal.append(undo)
+
+    def new_id(self) -> int:
+        """Return a number no object of this capture has."""
+        self._ids += 1
+        return self._ids
+
+    def fresh_name(self, name: str) -> str:
+        """Return `name`, made different from the names of all symbols there are."""
+        taken = {symbol.name for symbol in self.env.symbols}
+        count = 1
+        fresh = name
+        while fresh in taken:
+            count += 1
+            fresh = f"{name}_{count}"
+        return fresh
+
+    # ------------------------------------------------------------------ guards and facts
+    @property
+    def line(self) -> SourceLine:
+        """The user's line that is being interpreted."""
+        if self._line is None:
+            code = self.positions[-1].frame.code if self.positions else None
+            if code is None:
+                return SourceLine("<unknown>", 0, "")
+            return SourceLine(code.co_filename, code.co_firstlineno, code.co_qualname)
+        return self._line
+
+    def guard(self, kind: GuardKind, source: Source, expected: object) -> None:
+        """Record that what is captured from here on relies on this fact."""
+        guard = Guard(kind, source, expected, self.line)
+        if guard not in self._guarded:
+            self._guarded.add(guard)
+            self.guards.append(guard)
+
+    def guard_same_object(self, left: Source, right: Source, *, same: bool) -> None:
+        """Record that two places hold, or do not hold, one object."""
+        self.guard(GuardKind.SAME_OBJECT, left, (right, same))
+
+    def outside_length(self, value: SymObject) -> SymValue:
+        """Return the length of a dict from outside, guarding it."""
+        assert isinstance(value.obj, dict)
+        assert value.source is not None
+        size = len(value.obj)
+        self.guard(GuardKind.EQUALS, Source(SourceKind.LENGTH, None, value.source), size)
+        return Known(None, size)
+
+    def decide(self, relation: Relation) -> bool:
+        """Answer a question about symbolic integers; an answer taken from the hints becomes a guard."""
+        try:
+            return self.env.decide(relation)
+        except Undecidable:
+            break_graph(because.MUST_KNOW, f"whether {relation}")
+
+    def relation_guards(self) -> list[Guard]:
+        """Return the facts about symbolic integers as guards."""
+        found = []
+        for fact, line in zip(self.env.facts, self.fact_lines, strict=True):
+            symbols = tuple(
+                (symbol, self.symbol_sources[symbol])
+                for symbol in sorted(fact.symbols(), key=lambda s: s.name)
+            )
+            expected = SymbolicRelation(fact, symbols)
+            found.append(Guard(GuardKind.RELATION, symbols[0][1], expected, line))
+        return found
+
+    def bind_symbol(self, symbol: Symbol, source: Source) -> None:
+        """Say where guards find the value of an input symbol."""
+        self.symbol_sources[symbol] = source
+        self.undoable(lambda: self.symbol_sources.pop(symbol, None) and None)
+
+    def fetch(self, source: Source) -> object:
+        """Return the live object at a source; runs nothing."""
+        return fetch(source, self.roots)
+
+    @property
+    def builtins(self) -> dict[str, object]:
+        """The builtins of the function whose frame is captured."""
+        return self.roots.func.__builtins__
+
+    # ------------------------------------------------------------------ values
+    def realize(self, value: SymValue) -> SymValue:
+        """Return `value`, or if it is an object from outside, what is known of it once its type is guarded."""
+        if not isinstance(value, Lazy):
+            return value
+        source = value.source
+        assert source is not None
+        known = self._realized.get(source)
+        if known is None:
+            known = self._realize(self, value)
+            self.remember(source, known)
+        return known
+
+    def remember(self, source: Source, value: SymValue) -> None:
+        """Make `value` what every later use of `source` gives."""
+        before = self._realized.get(source)
+        self._realized[source] = value
+
+        def undo() -> None:
+            if before is None:
+                del self._realized[source]
+            else:
+                self._realized[source] = before
+
+        self.undoable(undo)
+
+    def cell(self, obj: object, make: Callable[[], SymCell]) -> SymCell:
+        """Return the one symbolic cell of a live cell object, made at its first use."""
+        found = self._cells.get(id(obj))
+        if found is None:
+            found = self._cells[id(obj)] = make()
+            self.undoable(lambda: self._cells.pop(id(obj), None) and None)
+        return found
+
+    def contents(self, value: SymObject | SymCell) -> object:
+        """Return what a mutable object holds now."""
+        return self.state.heap.get(value.oid, value.initial)
+
+    def graph_input(self, name: str, meta: Meta, source: Source) -> Node:
+        """Make a graph input that is read from `source`."""
+        node = self.graph.input(name, meta)
+        self.input_sources[node] = source
+        self.undoable(lambda: self.input_sources.pop(node, None) and None)
+        return node
+
+    def constant(self, value: SymValue, what: str) -> object:
+        """Return the Python value of `value`, guarding it if it was symbolic.
+
+        Raises
+        ------
+        GraphBreak
+            If it depends on what the graph computes, or is not a constant at all.
+        """
+        value = self.realize(value)
+        if isinstance(value, Known):
+            return value.value
+        if isinstance(value, SymScalar):
+            if isinstance(value.payload, Expr):
+                return self.fix(value.payload, what)
+            source = self.input_sources.get(value.payload)
+            if source is not None:
+                live = self.fetch(source)
+                self.guard(GuardKind.EQUALS, source, live)
+                return live
+        return break_graph(because.MUST_KNOW, what)
+
+    def fix(self, dim: Dim, what: str) -> int:
+        """Return the number a symbolic integer has now, guarding it."""
+        if isinstance(dim, int):
+            return dim
+        simple = self.env.simplify(dim)
+        if isinstance(simple, int):
+            return simple
+        hint = self.env.hint(simple)
+        if hint is None:
+            break_graph(because.MUST_KNOW, f"{what}: {simple}")
+        self.decide(Relation("==", simple, hint))
+        return hint
+
+    def record(self) -> tuple[Position, ...]:
+        """Return where to resume if the node made next fails: the frames and their states, outermost first."""
+        record = tuple(self.positions)
+        for position in record[:-1]:
+            instruction = position.frame.listing.instructions[position.state.index]
+            if instruction.op not in self._call_ops:
+                break_graph(because.WRITE_IN_INLINED, instruction.op.name)
+        return record
+
+    def is_integer(self, value: SymScalar) -> bool:
+        """Whether a number is a symbolic integer, about which questions can be decided."""
+        return isinstance(value.payload, Expr) and self.env.hint(value.payload) is not None
+
+    def note_cell_written(self) -> None:
+        """Remember that a cell from outside was written: it may be seen under another name."""
+        if not self.outside_cell_written:
+            self.outside_cell_written = True
+            self.undoable(self._forget_cell_written)
+
+    def _forget_cell_written(self) -> None:
+        self.outside_cell_written = False
+
+    def same_builtins(self, namespace: dict[str, object]) -> bool:
+        """Whether another module's globals lead to the same builtins as the frame's."""
+        found = namespace.get("__builtins__", self.builtins)
+        if isinstance(found, ModuleType):
+            found = found.__dict__
+        return found is self.builtins
+
+    # ------------------------------------------------------------------ stack
+    def push(self, value: SymValue) -> None:
+        """Push onto the stack of the present frame."""
+        state = self.state
+        self.state = replace(state, stack=(*state.stack, value))
+
+    def pop(self) -> SymValue:
+        """Pop the top of the stack."""
+        state = self.state
+        self.state = replace(state, stack=state.stack[:-1])
+        return state.stack[-1]
+
+    def popn(self, n: int) -> tuple[SymValue, ...]:
+        """Pop `n` values; the last one was on top."""
+        if n == 0:
+            return ()
+        state = self.state
+        self.state = replace(state, stack=state.stack[:-n])
+        return state.stack[-n:]
+
+    # ------------------------------------------------------------------ running
+    def interpret(self, state: State, region: Region) -> tuple[Exit, ...]:
+        """Run `region` from `state` until it returns, breaks, or leaves the region.
+
+        In an inlined frame a break is not an exit: it goes up to the caller's call instruction.
+
+        Returns
+        -------
+        tuple of Exit
+            One exit for straight-line code. `self.state` is what it was before the call.
+        """
+        outer, line = self.state, self._line
+        self.state = state
+        self.positions.append(Position(region.frame, state))
+        try:
+            return (self._run(region),)
+        finally:
+            self.positions.pop()
+            self.state, self._line = outer, line
+
+    def _run(self, region: Region) -> Exit:
+        frame = region.frame
+        instructions = frame.listing.instructions
+        code = frame.code
+        group = -1
+        while self.state.index not in region.stop:
+            instruction = instructions[self.state.index]
+            if instruction.offset != group:
+                group = instruction.offset
+                self.positions[-1] = Position(frame, self.state)
+            lineno = instruction.position.lineno
+            self._line = SourceLine(
+                code.co_filename, lineno or code.co_firstlineno, code.co_qualname
+            )
+            mark = self.mark()
+            self.callee = None
+            try:
+                leave = self._step(frame, instruction)
+            except GraphBreak as cause:
+                if cause.line is None:
+                    cause.line = self._line
+                callee = self.callee
+                if frame.inlined:
+                    raise
+                self.truncate(mark)
+                return BreakExit(self.state, instruction, cause, callee)
+            if leave is not None:
+                return leave
+        return FallExit(self.state)
+
+    def _step(self, frame: Frame, instruction: Instruction) -> Exit | None:
+        self.steps += instruction.op not in self._prologue
+        if self.steps > config.capture_limit:
+            # Only the instruction that is reached last is given up; those before it stay captured.
+            break_graph(because.CAPTURE_LIMIT, f"{config.capture_limit} instructions")
+        state = self.state
+        self.state = replace(state, index=state.index + 1)
+        line = self.line
+        leave = self._handlers[instruction.op](self, frame, instruction)
+        self.fact_lines.extend([line] * (len(self.env.facts) - len(self.fact_lines)))
+        return leave
+
+    def jump(self, index: int) -> None:
+        """Go on at the virtual instruction `index` of the present frame."""
+        self.state = replace(self.state, index=index)
+
+    @contextmanager
+    def inlining(self) -> Iterator[None]:
+        """Guard the depth of inlined calls."""
+        if len(self.positions) > config.inline_depth:
+            break_graph(because.INLINE_DEPTH, f"{config.inline_depth} calls deep")
+        yield
+
+    def call_region(self, state: State, frame: Frame) -> ReturnExit:
+        """Run an inlined frame to its return and carry its heap and effects over to the caller."""
+        with self.inlining():
+            caller = self.state
+            (leave,) = self.interpret(
+                replace(state, heap=caller.heap, effects=caller.effects), Region(frame)
+            )
+        assert isinstance(leave, ReturnExit)
+        self.state = replace(caller, heap=leave.state.heap, effects=leave.state.effects)
+        return leave
+

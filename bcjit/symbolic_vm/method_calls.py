@@ -1,0 +1,221 @@
+"""Rules for methods of builtin types: list, dict, tuple and str; a table, one small function a row.
+
+Only containers made in the frame are changed here; a change of one from outside is a break. Importing this module fills the table.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bcjit.symbolic_vm import break_reasons as because
+from bcjit.symbolic_vm.break_reasons import break_graph
+from bcjit.symbolic_vm.builtin_calls import Args, Kwargs, items_of
+from bcjit.symbolic_vm.calls import builtin
+from bcjit.symbolic_vm.machine import Machine
+from bcjit.symbolic_vm.numpy_calls import call_scalar, describe
+from bcjit.symbolic_vm.operators import fold, new_list
+from bcjit.symbolic_vm.subscripts import (
+    MISSING,
+    dict_items,
+    dict_key,
+    dict_lookup,
+    with_item,
+    write_contents,
+)
+from bcjit.symbolic_vm.values import Known, SymArray, SymObject, SymValue
+
+NONE = Known(None, None)
+
+
+def _owner(vm: Machine, value: SymValue, pytype: type) -> SymObject:
+    value = vm.realize(value)
+    if isinstance(value, SymObject) and value.pytype is pytype:
+        return value
+    return break_graph(because.NO_RULE, f"{pytype.__name__} method of {describe(value)}")
+
+
+def _contents(vm: Machine, owner: SymObject) -> tuple[SymValue, ...]:
+    contents = vm.contents(owner)
+    assert isinstance(contents, tuple)
+    return contents
+
+
+def _arity(name: str, args: Args, kwargs: Kwargs, low: int, high: int) -> None:
+    if kwargs or not low <= len(args) - 1 <= high:
+        break_graph(because.NO_RULE, f"{name} with these arguments")
+
+
+# ---------------------------------------------------------------------- list
+@builtin(list.append)
+def _append(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    _arity("list.append", args, kwargs, 1, 1)
+    owner = _owner(vm, args[0], list)
+    write_contents(vm, owner, (*_contents(vm, owner), args[1]), "append")
+    return NONE
+
+
+@builtin(list.extend)
+def _extend(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    _arity("list.extend", args, kwargs, 1, 1)
+    owner = _owner(vm, args[0], list)
+    more = items_of(vm, args[1], "extend")
+    write_contents(vm, owner, _contents(vm, owner) + more, "extend")
+    return NONE
+
+
+@builtin(list.insert)
+def _insert(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    _arity("list.insert", args, kwargs, 2, 2)
+    owner = _owner(vm, args[0], list)
+    index = vm.constant(args[1], "index of list.insert")
+    if type(index) is not int:
+        break_graph(because.NO_RULE, "list.insert at other than an int")
+    changed = list(_contents(vm, owner))
+    changed.insert(index, args[2])
+    write_contents(vm, owner, tuple(changed), "insert")
+    return NONE
+
+
+@builtin(list.pop)
+def _pop(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    _arity("list.pop", args, kwargs, 0, 1)
+    owner = _owner(vm, args[0], list)
+    index = vm.constant(args[1], "index of list.pop") if len(args) == 2 else -1
+    items = list(_contents(vm, owner))
+    if type(index) is not int or not -len(items) <= index < len(items):
+        break_graph(because.WOULD_RAISE, "list.pop out of range")
+    found = items.pop(index)
+    write_contents(vm, owner, tuple(items), "pop")
+    return found
+
+
+@builtin(list.reverse)
+def _reverse(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    _arity("list.reverse", args, kwargs, 0, 0)
+    owner = _owner(vm, args[0], list)
+    write_contents(vm, owner, _contents(vm, owner)[::-1], "reverse")
+    return NONE
+
+
+@builtin(list.clear)
+def _clear(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    _arity("list.clear", args, kwargs, 0, 0)
+    write_contents(vm, _owner(vm, args[0], list), (), "clear")
+    return NONE
+
+
+@builtin(list.copy)
+def _copy(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    _arity("list.copy", args, kwargs, 0, 0)
+    return new_list(vm, _contents(vm, _owner(vm, args[0], list)))
+
+
+# ---------------------------------------------------------------------- dict
+@builtin(dict.get)
+def _get(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    _arity("dict.get", args, kwargs, 1, 2)
+    found = dict_lookup(vm, _owner(vm, args[0], dict), dict_key(vm, args[1]))
+    if found is MISSING:
+        return args[2] if len(args) == 3 else NONE
+    assert isinstance(found, SymValue)
+    return found
+
+
+@builtin(dict.setdefault)
+def _setdefault(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    _arity("dict.setdefault", args, kwargs, 1, 2)
+    owner = _owner(vm, args[0], dict)
+    key = dict_key(vm, args[1])
+    found = dict_lookup(vm, owner, key)
+    if isinstance(found, SymValue):
+        return found
+    default = args[2] if len(args) == 3 else NONE
+    _write_item(vm, owner, key, default)
+    return default
+
+
+def _write_item(vm: Machine, owner: SymObject, key: object, item: SymValue) -> None:
+    if owner.source is not None:
+        break_graph(because.OUTSIDE_WRITE, "item of a dict")
+    write_contents(vm, owner, with_item(dict_items(vm, owner), key, item), "item")
+
+
+@builtin(dict.pop)
+def _dict_pop(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    _arity("dict.pop", args, kwargs, 1, 2)
+    owner = _owner(vm, args[0], dict)
+    key = dict_key(vm, args[1])
+    if owner.source is not None:
+        break_graph(because.OUTSIDE_WRITE, "dict.pop")
+    found = dict_lookup(vm, owner, key)
+    if found is MISSING:
+        if len(args) == 3:
+            return args[2]
+        break_graph(because.WOULD_RAISE, "KeyError")
+    assert isinstance(found, SymValue)
+    rest = tuple(pair for pair in dict_items(vm, owner) if pair[0] != key)
+    write_contents(vm, owner, rest, "pop")
+    return found
+
+
+@builtin(dict.update)
+def _update(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    if len(args) > 2:
+        break_graph(because.NO_RULE, "dict.update with these arguments")
+    owner = _owner(vm, args[0], dict)
+    if owner.source is not None:
+        break_graph(because.OUTSIDE_WRITE, "dict.update")
+    items = dict_items(vm, owner)
+    more = dict_items(vm, _owner(vm, args[1], dict)) if len(args) == 2 else ()
+    for key, item in (*more, *kwargs.items()):
+        items = with_item(items, key, item)
+    write_contents(vm, owner, items, "update")
+    return NONE
+
+
+@builtin(dict.copy)
+def _dict_copy(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    _arity("dict.copy", args, kwargs, 0, 0)
+    made = SymObject(None, dict, vm.new_id(), ())
+    write_contents(vm, made, dict_items(vm, _owner(vm, args[0], dict)), "")
+    return made
+
+
+# ---------------------------------------------------------------------- tuple, str, arrays
+def _constant_method(method: object) -> None:
+    def rule(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+        if kwargs:
+            break_graph(because.NO_RULE, "a method of a constant with keywords")
+        values = [vm.realize(arg) for arg in args]
+        plain = (str, bytes, int, float, bool, type(None), tuple)
+        if not all(isinstance(v, Known) and type(v.value) in plain for v in values):
+            break_graph(because.NO_RULE, "a method of a value that is not constant")
+        return fold(method, *[v.value for v in values if isinstance(v, Known)])  # type: ignore[arg-type]
+
+    builtin(method)(rule)
+
+
+for _name in (
+    "upper lower strip lstrip rstrip startswith endswith replace split title capitalize find index count isdigit"
+    " isalpha partition rpartition zfill center ljust rjust removeprefix removesuffix"
+).split():
+    _constant_method(getattr(str, _name))
+_constant_method(float.is_integer)
+_constant_method(int.bit_length)
+
+
+@builtin(np.ndarray.item, np.generic.item)
+def _item(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    _arity("item", args, kwargs, 0, 0)
+    value = vm.realize(args[0])
+    if isinstance(value, SymArray) and value.meta.ndim == 0:
+        pytype = {"b": bool, "i": int, "u": int, "f": float, "c": complex}[value.meta.dtype.kind]
+        if value.meta.dtype.char not in "gG":  # a long double stays a NumPy scalar
+            return call_scalar(vm, np.generic.item if value.meta.is_scalar else np.ndarray.item, (value,), pytype)
+    return break_graph(because.NO_RULE, f"item of {describe(value)}")
+
+
+@builtin(tuple.count, tuple.index, list.index, list.count)
+def _search(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    del vm, args, kwargs
+    return break_graph(because.NO_RULE, "search in a sequence")

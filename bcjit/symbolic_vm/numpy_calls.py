@@ -1,0 +1,240 @@
+"""From a NumPy call on symbolic values to a node of the graph; the op table says what the call means.
+
+This is the only module that makes call nodes. It must not know any function by name.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from bcjit import ops
+from bcjit.dims import Expr
+from bcjit.fx_graph import Node
+from bcjit.meta import ArrayMeta, Meta, ScalarMeta
+from bcjit.symbolic_vm import break_reasons as because
+from bcjit.symbolic_vm.break_reasons import break_graph
+from bcjit.symbolic_vm.machine import Machine
+from bcjit.symbolic_vm.state import Effect
+from bcjit.symbolic_vm.values import (
+    Known,
+    SymArray,
+    SymInstance,
+    SymObject,
+    SymScalar,
+    SymSlice,
+    SymTuple,
+    SymValue,
+)
+
+__all__ = ["call_op", "call_scalar", "describe", "opaque_call", "operand"]
+
+_LEAF_TYPES: Final = (bool, int, float, complex, str, type(None), type(Ellipsis), type, np.dtype)
+
+
+def operand(vm: Machine, value: SymValue) -> tuple[object, object]:
+    """Return what the op table sees of a value, and what the graph holds of it.
+
+    Raises
+    ------
+    GraphBreak
+        If the value has no place in a graph.
+    """
+    value = vm.realize(value)
+    if isinstance(value, SymArray):
+        return value.meta, value.node
+    if isinstance(value, SymScalar):
+        if isinstance(value.payload, Expr):
+            return value.payload, value.payload
+        return ScalarMeta(value.pytype), value.payload
+    if isinstance(value, Known):
+        if isinstance(value.value, _LEAF_TYPES):
+            return value.value, value.value
+    elif isinstance(value, SymTuple):
+        seen, held = _operands(vm, value.items)
+        return tuple(seen), tuple(held)
+    elif isinstance(value, SymObject) and value.pytype is list:
+        contents = vm.contents(value)
+        assert isinstance(contents, tuple)
+        return _operands(vm, contents)
+    elif isinstance(value, SymSlice):
+        seen, held = _operands(vm, (value.start, value.stop, value.step))
+        return slice(*seen), slice(*held)
+    elif isinstance(value, SymInstance) and isinstance(value.obj, np.ndarray):
+        break_graph(because.NOT_NUMERIC, describe(value))
+    return break_graph(because.NUMPY_UNSUPPORTED, f"an argument is {describe(value)}")
+
+
+def _operands(vm: Machine, values: Sequence[SymValue]) -> tuple[list[object], list[object]]:
+    pairs = [operand(vm, value) for value in values]
+    return [seen for seen, _ in pairs], [held for _, held in pairs]
+
+
+def call_op(
+    vm: Machine,
+    op: ops.OpDef,
+    target: Callable[..., object],
+    args: Sequence[SymValue],
+    kwargs: Mapping[str, SymValue] | None = None,
+) -> SymValue:
+    """Record one call of a function of the op table and return its result."""
+    kwargs = kwargs or {}
+    seen, held = _operands(vm, args)
+    pairs = {name: operand(vm, value) for name, value in kwargs.items()}
+    try:
+        inferred = ops.infer(
+            op, target, tuple(seen), {name: pair[0] for name, pair in pairs.items()}, vm.env
+        )
+    except ops.Unsupported as error:
+        break_graph(because.NUMPY_UNSUPPORTED, f"{_spelling(target)}: {error}")
+    except ops.WouldRaise as error:
+        break_graph(because.WOULD_RAISE, f"{_spelling(target)}: {error}")
+    if inferred.alias == "same" and not inferred.writes:
+        return vm.realize(_argument(args, kwargs, inferred.view_of))
+    writes = tuple(_node(_argument(args, kwargs, place), vm) for place in inferred.writes)
+    source = None if inferred.view_of is None else _argument(args, kwargs, inferred.view_of)
+    results = inferred.results
+    multi = isinstance(results, tuple)
+    node = add_node(
+        vm,
+        target,
+        tuple(held),
+        {name: pair[1] for name, pair in pairs.items()},
+        results if isinstance(results, tuple) else () if results is None else (results,),
+        multi=multi,
+        view_of=None if source is None else _node(source, vm),
+        alias=inferred.alias,
+        writes=writes,
+        can_fail=inferred.can_fail,
+        op=op,
+    )
+    if isinstance(results, tuple):
+        return SymTuple(
+            None,
+            tuple(
+                _result(
+                    add_node(
+                        vm, operator.getitem, (node, index), {}, (meta,), can_fail=False, op=None
+                    ),
+                    meta,
+                )
+                for index, meta in enumerate(results)
+            ),
+        )
+    if results is None:
+        return Known(None, None)
+    if inferred.alias == "same" and source is not None:
+        # The call gave back one of its arguments (``out=``, ``+=``): the same object.
+        return vm.realize(source)
+    return _result(node, results)
+
+
+def _result(node: Node, meta: Meta) -> SymValue:
+    if isinstance(meta, ArrayMeta):
+        return SymArray(None, node, meta)
+    return SymScalar(None, meta.pytype, node)
+
+
+def add_node(
+    vm: Machine,
+    target: Callable[..., object],
+    args: tuple[object, ...],
+    kwargs: dict[str, object],
+    meta: tuple[Meta, ...],
+    *,
+    can_fail: bool,
+    op: object,
+    multi: bool = False,
+    view_of: Node | None = None,
+    alias: str = "fresh",
+    writes: tuple[Node, ...] = (),
+) -> Node:
+    """Append a call node, with a bail-out record if something visible came before it."""
+    before = vm.state.effects
+    if can_fail and before and not vm.settings.resumable:
+        break_graph(because.WRITE_IN_INLINED, "the backend cannot be resumed after a write")
+    node = vm.graph.call(
+        target,
+        args,
+        kwargs,
+        meta=meta,
+        multi=multi,
+        view_of=view_of,
+        alias=alias,  # type: ignore[arg-type]
+        writes=writes,
+        can_fail=can_fail,
+        op=op,
+        line=vm.line,
+    )
+    if can_fail and (before or writes):
+        vm.records[node] = vm.record()
+        vm.undoable(lambda: vm.records.pop(node, None) and None)
+    if writes:
+        vm.state = replace(vm.state, effects=(*before, Effect("write", node)))
+    return node
+
+
+def call_scalar(
+    vm: Machine,
+    target: Callable[..., object],
+    args: Sequence[SymValue],
+    pytype: type,
+    *,
+    can_fail: bool = True,
+) -> SymScalar:
+    """Record an operation of Python numbers; its result is a number of `pytype`."""
+    held = tuple(operand(vm, value)[1] for value in args)
+    node = add_node(vm, target, held, {}, (ScalarMeta(pytype),), can_fail=can_fail, op=None)
+    if pytype is not int:
+        return SymScalar(None, pytype, node)
+    symbol = vm.env.symbol(vm.fresh_name(node.name), "data", nonnegative=False)
+    vm.graph.bind_symbol(symbol, node, None)
+    return SymScalar(None, int, symbol.expr)
+
+
+def opaque_call(
+    vm: Machine, function: Callable[..., object], args: Sequence[SymValue]
+) -> SymValue:
+    """Break: opaque nodes of unknown result have no meta yet."""
+    del vm, args
+    return break_graph(because.UNKNOWN_CALL, getattr(function, "__qualname__", repr(function)))
+
+
+def _argument(
+    args: Sequence[SymValue], kwargs: Mapping[str, SymValue], place: object
+) -> SymValue:
+    if isinstance(place, int):
+        return args[place]
+    assert isinstance(place, str)
+    return kwargs[place]
+
+
+def _node(value: SymValue, vm: Machine) -> Node:
+    value = vm.realize(value)
+    if isinstance(value, SymTuple) and len(value.items) == 1:  # out=(x,)
+        value = vm.realize(value.items[0])
+    assert isinstance(value, SymArray)
+    return value.node
+
+
+def _spelling(target: Callable[..., object]) -> str:
+    module = getattr(target, "__module__", None) or ""
+    name = getattr(target, "__qualname__", None) or getattr(target, "__name__", repr(target))
+    return f"{module}.{name}".lstrip(".")
+
+
+def describe(value: SymValue) -> str:
+    """Return a few words on a value for messages: its type, and shape and dtype where it has them."""
+    if isinstance(value, SymArray):
+        return str(value.meta)
+    if isinstance(value, SymScalar):
+        return value.pytype.__name__
+    if isinstance(value, Known):
+        return type(value.value).__name__
+    if isinstance(value, SymInstance | SymObject):
+        return value.pytype.__name__
+    return type(value).__name__.removeprefix("Sym").lower()

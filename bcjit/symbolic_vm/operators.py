@@ -1,0 +1,525 @@
+"""Unary and binary operators, comparisons, truth and length; each algorithm once, mirroring CPython's Objects/abstract.c.
+
+Rules are chosen by the kinds of the operands: constants fold, symbolic integers are computed on shapes' algebra, other numbers
+and arrays become nodes. Operators of user classes are left to Python (a break).
+"""
+
+from __future__ import annotations
+
+import operator
+import types
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from bcjit import ops
+from bcjit.dims import Dim, Expr, Relation, RelationOp
+from bcjit.symbolic_vm import break_reasons as because
+from bcjit.symbolic_vm.break_reasons import break_graph
+from bcjit.symbolic_vm.machine import Machine
+from bcjit.symbolic_vm.numpy_calls import call_op, call_scalar, describe
+from bcjit.symbolic_vm.values import (
+    Known,
+    Lazy,
+    SymArray,
+    SymFunction,
+    SymInstance,
+    SymMethod,
+    SymObject,
+    SymRange,
+    SymScalar,
+    SymSlice,
+    SymTuple,
+    SymValue,
+)
+
+__all__ = [
+    "as_dim",
+    "binary",
+    "compare",
+    "contains",
+    "from_dim",
+    "identical",
+    "length",
+    "pytype_of",
+    "truth",
+    "unary",
+]
+
+BINARY: Final[dict[str, Callable[[object, object], object]]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "**": operator.pow,
+    "@": operator.matmul,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "<<": operator.lshift,
+    ">>": operator.rshift,
+    "+=": operator.iadd,
+    "-=": operator.isub,
+    "*=": operator.imul,
+    "/=": operator.itruediv,
+    "//=": operator.ifloordiv,
+    "%=": operator.imod,
+    "**=": operator.ipow,
+    "@=": operator.imatmul,
+    "&=": operator.iand,
+    "|=": operator.ior,
+    "^=": operator.ixor,
+    "<<=": operator.ilshift,
+    ">>=": operator.irshift,
+}
+UNARY: Final[dict[str, Callable[[object], object]]] = {
+    "-": operator.neg,
+    "+": operator.pos,
+    "~": operator.invert,
+}
+COMPARE: Final[dict[str, Callable[[object, object], object]]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    "==": operator.eq,
+    "!=": operator.ne,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_FOLDABLE: Final = (bool, int, float, complex, str, bytes, type(None), tuple)
+_NUMBERS: Final = (bool, int, float, complex)
+_FOLD_BITS: Final = 4096  # larger integers and longer texts are left to run time
+_FOLD_LENGTH: Final = 4096
+
+
+def pytype_of(vm: Machine, value: SymValue) -> type:
+    """Return ``type(value)``, guarding it for a value from outside."""
+    value = vm.realize(value)
+    if isinstance(value, Known):
+        return type(value.value)
+    if isinstance(value, SymArray):
+        return value.meta.dtype.type if value.meta.is_scalar else np.ndarray
+    if isinstance(value, SymScalar | SymObject | SymInstance):
+        return value.pytype
+    for kind, pytype in _KIND_TYPES:
+        if isinstance(value, kind):
+            return pytype
+    return break_graph(because.NO_RULE, f"type of {describe(value)}")
+
+
+_KIND_TYPES: Final[tuple[tuple[type[SymValue], type], ...]] = (
+    (SymTuple, tuple),
+    (SymSlice, slice),
+    (SymRange, range),
+    (SymFunction, types.FunctionType),
+    (SymMethod, types.MethodType),
+)
+
+
+def as_dim(vm: Machine, value: SymValue) -> Dim | None:
+    """Return the value as a symbolic or known integer, None if it is not a Python int (bool counts)."""
+    value = vm.realize(value)
+    if isinstance(value, SymScalar) and isinstance(value.payload, Expr):
+        return value.payload
+    if isinstance(value, Known) and isinstance(value.value, int) and type(value.value) in (int, bool):
+        return int(value.value)
+    return None
+
+
+def from_dim(vm: Machine, dim: Dim) -> SymValue:
+    """Return the Python int that a dim stands for."""
+    simple = vm.env.simplify(dim)
+    if isinstance(simple, Expr):
+        return SymScalar(None, int, simple)
+    return Known(None, simple)
+
+
+def _foldable(value: SymValue) -> bool:
+    return isinstance(value, Known) and type(value.value) in _FOLDABLE
+
+
+def fold(function: Callable[..., object], *values: object) -> SymValue:
+    """Compute a constant now; what raises, or would be large, is left to run time."""
+    try:
+        result = function(*values)
+    except Exception as error:  # noqa: BLE001 - whatever it is, Python raises it again at run time
+        break_graph(because.WOULD_RAISE, f"{type(error).__name__}: {error}")
+    return Known(None, result)
+
+
+def _too_large(symbol: str, left: object, right: object) -> bool:
+    sizes = [len(v) for v in (left, right) if isinstance(v, str | bytes | tuple)]
+    bits = [v.bit_length() for v in (left, right) if isinstance(v, int)]
+    if symbol in ("**", "<<") and isinstance(right, int) and isinstance(left, int):
+        return right > _FOLD_BITS or left.bit_length() * max(right, 1) > _FOLD_BITS
+    if symbol == "*" and sizes and bits:
+        count = right if isinstance(right, int) else left
+        return isinstance(count, int) and count * sizes[0] > _FOLD_LENGTH
+    return any(b > _FOLD_BITS for b in bits) or sum(sizes) > _FOLD_LENGTH
+
+
+def binary(vm: Machine, symbol: str, left: SymValue, right: SymValue) -> SymValue:
+    """``left <symbol> right``; in-place forms end in ``=``."""
+    left, right = vm.realize(left), vm.realize(right)
+    plain = symbol.removesuffix("=")
+    if _foldable(left) and _foldable(right):
+        assert isinstance(left, Known)
+        assert isinstance(right, Known)
+        if _too_large(plain, left.value, right.value):
+            break_graph(because.NO_RULE, f"{plain} of large constants")
+        return fold(BINARY[plain], left.value, right.value)
+    if isinstance(left, SymArray) or isinstance(right, SymArray):
+        return _array_binary(vm, symbol, left, right)
+    if _is_number(left) and _is_number(right):
+        return _number_binary(vm, plain, left, right)
+    if isinstance(left, SymTuple) and isinstance(right, SymTuple) and plain == "+":
+        return SymTuple(None, left.items + right.items)
+    sequence = _sequence_binary(vm, symbol, left, right)
+    if sequence is not None:
+        return sequence
+    return break_graph(because.NO_RULE, f"{describe(left)} {symbol} {describe(right)}")
+
+
+def _array_binary(vm: Machine, symbol: str, left: SymValue, right: SymValue) -> SymValue:
+    target = BINARY[symbol]
+    if symbol.endswith("=") and not _writes_in_place(left):
+        target = BINARY[symbol.removesuffix("=")]
+    for value in (left, right):
+        if not (isinstance(value, SymArray | SymScalar) or _is_number(value)):
+            break_graph(because.NO_RULE, f"{describe(left)} {symbol} {describe(right)}")
+    op = ops.lookup(target)
+    if op is None:
+        break_graph(because.NUMPY_UNSUPPORTED, f"operator {symbol}")
+    return call_op(vm, op, target, (left, right))
+
+
+def _writes_in_place(value: SymValue) -> bool:
+    return isinstance(value, SymArray) and not value.meta.is_scalar
+
+
+def _is_number(value: SymValue) -> bool:
+    return isinstance(value, SymScalar) or (
+        isinstance(value, Known) and type(value.value) in _NUMBERS
+    )
+
+
+def _number_type(value: SymValue) -> type:
+    return value.pytype if isinstance(value, SymScalar) else type(value.value)  # type: ignore[attr-defined]
+
+
+def _number_binary(vm: Machine, symbol: str, left: SymValue, right: SymValue) -> SymValue:
+    types = {_number_type(left), _number_type(right)}
+    if types <= {int, bool}:
+        return _integer_binary(vm, symbol, left, right)
+    if complex in types:
+        pytype: type = complex
+    elif symbol == "**":
+        return break_graph(because.NO_RULE, "power of a float, which may be complex")
+    else:
+        pytype = float
+    if symbol in ("&", "|", "^", "<<", ">>", "@") or (
+        pytype is complex and symbol in ("//", "%")
+    ):
+        break_graph(because.WOULD_RAISE, f"{symbol} of {pytype.__name__}")
+    return call_scalar(vm, BINARY[symbol], (left, right), pytype)
+
+
+def _integer_binary(vm: Machine, symbol: str, left: SymValue, right: SymValue) -> SymValue:
+    a, b = as_dim(vm, left), as_dim(vm, right)
+    if a is None or b is None:
+        return break_graph(because.NO_RULE, f"{symbol} of a bool that depends on data")
+    if symbol in ("+", "-", "*"):
+        return from_dim(vm, BINARY[symbol](a, b))  # type: ignore[arg-type]
+    if symbol in ("//", "%", "/"):
+        if not vm.decide(Relation("!=", b, 0)):
+            break_graph(because.WOULD_RAISE, "division by zero")
+        if symbol == "/":
+            return call_scalar(vm, operator.truediv, (left, right), float)
+        return from_dim(vm, BINARY[symbol](a, b))  # type: ignore[arg-type]
+    if symbol == "**" and isinstance(b, int) and 0 <= b <= 8:
+        power: Dim = 1
+        for _ in range(b):
+            power = power * a
+        return from_dim(vm, power)
+    if symbol == "**":
+        if vm.decide(Relation("<", b, 0)):
+            if not vm.decide(Relation("!=", a, 0)):
+                break_graph(because.WOULD_RAISE, "zero to a negative power")
+            return call_scalar(vm, operator.pow, (left, right), float)
+        return call_scalar(vm, operator.pow, (left, right), int)
+    if symbol in ("<<", ">>") and not vm.decide(Relation("<=", 0, b)):
+        break_graph(because.WOULD_RAISE, "negative shift count")
+    if symbol == "@":
+        break_graph(because.WOULD_RAISE, "@ of int")
+    return call_scalar(vm, BINARY[symbol], (left, right), int)
+
+
+def _sequence_binary(
+    vm: Machine, symbol: str, left: SymValue, right: SymValue
+) -> SymValue | None:
+    """``+`` and ``*`` of lists and tuples made in the frame, of known length."""
+    if symbol == "+" and _is_list(left) and _is_list(right):
+        return new_list(vm, _list_items(vm, left) + _list_items(vm, right))
+    if symbol == "*":
+        items, count = (left, right) if not _is_number(left) else (right, left)
+        times = vm.realize(count)
+        if isinstance(times, Known) and type(times.value) is int and times.value <= _FOLD_LENGTH:
+            if isinstance(items, SymTuple):
+                return SymTuple(None, items.items * times.value)
+            if _is_list(items):
+                return new_list(vm, _list_items(vm, items) * times.value)
+    return None
+
+
+def _is_list(value: SymValue) -> bool:
+    return isinstance(value, SymObject) and value.pytype is list
+
+
+def _list_items(vm: Machine, value: SymValue) -> tuple[SymValue, ...]:
+    assert isinstance(value, SymObject)
+    contents = vm.contents(value)
+    assert isinstance(contents, tuple)
+    return contents
+
+
+def new_list(vm: Machine, items: tuple[SymValue, ...]) -> SymObject:
+    """Return a list made in the frame."""
+    return SymObject(None, list, vm.new_id(), items)
+
+
+def unary(vm: Machine, symbol: str, value: SymValue) -> SymValue:
+    """``-x``, ``+x``, ``~x``."""
+    value = vm.realize(value)
+    if _foldable(value):
+        assert isinstance(value, Known)
+        if symbol == "~" and type(value.value) is bool:
+            break_graph(because.NO_RULE, "~ of a bool, which warns")
+        return fold(UNARY[symbol], value.value)
+    if isinstance(value, SymArray):
+        op = ops.lookup(UNARY[symbol])
+        if op is None:
+            break_graph(because.NUMPY_UNSUPPORTED, f"operator {symbol}")
+        return call_op(vm, op, UNARY[symbol], (value,))
+    if isinstance(value, SymScalar):
+        if isinstance(value.payload, Expr):
+            dim = {"-": -value.payload, "+": value.payload, "~": -value.payload - 1}[symbol]
+            return from_dim(vm, dim)
+        if value.pytype in (float, complex) and symbol != "~":
+            return call_scalar(vm, UNARY[symbol], (value,), value.pytype, can_fail=False)
+    return break_graph(because.NO_RULE, f"{symbol}{describe(value)}")
+
+
+def compare(vm: Machine, symbol: str, left: SymValue, right: SymValue) -> SymValue:
+    """``left <symbol> right``."""
+    left, right = vm.realize(left), vm.realize(right)
+    if _foldable(left) and _foldable(right):
+        assert isinstance(left, Known)
+        assert isinstance(right, Known)
+        return fold(COMPARE[symbol], left.value, right.value)
+    if isinstance(left, SymArray) or isinstance(right, SymArray):
+        return _array_binary_compare(vm, symbol, left, right)
+    a, b = as_dim(vm, left), as_dim(vm, right)
+    if a is not None and b is not None:
+        return Known(None, _decide_compare(vm, symbol, a, b))
+    if _is_number(left) and _is_number(right):
+        if complex in (_number_type(left), _number_type(right)) and symbol not in ("==", "!="):
+            break_graph(because.WOULD_RAISE, "order of complex numbers")
+        return call_scalar(vm, COMPARE[symbol], (left, right), bool, can_fail=False)
+    if symbol in ("==", "!="):
+        answer = _structural_equality(vm, left, right)
+        if answer is not None:
+            return Known(None, answer is (symbol == "=="))
+    return break_graph(because.NO_RULE, f"{describe(left)} {symbol} {describe(right)}")
+
+
+def _decide_compare(vm: Machine, symbol: str, a: Dim, b: Dim) -> bool:
+    if symbol in (">", ">="):
+        a, b = b, a
+        symbol = {">": "<", ">=": "<="}[symbol]
+    relation: RelationOp = symbol  # type: ignore[assignment]
+    return vm.decide(Relation(relation, a, b))
+
+
+def _array_binary_compare(
+    vm: Machine, symbol: str, left: SymValue, right: SymValue
+) -> SymValue:
+    for value in (left, right):
+        if not (isinstance(value, SymArray | SymScalar) or _is_number(value)):
+            break_graph(because.NO_RULE, f"{describe(left)} {symbol} {describe(right)}")
+    op = ops.lookup(COMPARE[symbol])
+    if op is None:
+        break_graph(because.NUMPY_UNSUPPORTED, f"operator {symbol}")
+    return call_op(vm, op, COMPARE[symbol], (left, right))
+
+
+def _structural_equality(vm: Machine, left: SymValue, right: SymValue) -> bool | None:
+    """Compare by identity or item by item; None where an item's own ``==`` would have to run."""
+    same = _same_object(vm, left, right)
+    if same is True and not isinstance(left, SymInstance):
+        return True
+    if isinstance(left, SymTuple) and isinstance(right, SymTuple):
+        if len(left.items) != len(right.items):
+            return False
+        for a, b in zip(left.items, right.items, strict=True):
+            item = compare(vm, "==", a, b)
+            if not isinstance(item, Known):
+                return None
+            if not item.value:
+                return False
+        return True
+    if isinstance(left, Known) and isinstance(right, Known) and _has_plain_equality(left, right):
+        return bool(left.value == right.value)
+    return None
+
+
+def _has_plain_equality(left: Known, right: Known) -> bool:
+    both = (left.value, right.value)
+    if all(isinstance(value, np.dtype) for value in both):
+        return True
+    plain = (bool, int, float, complex, str, bytes, type(None), tuple, type, np.dtype)
+    return all(type(value) in plain or isinstance(value, np.dtype) for value in both) and all(
+        not isinstance(value, np.dtype) or isinstance(other, type | np.dtype | str | type(None))
+        for value, other in (both, both[::-1])
+    )
+
+
+def identical(vm: Machine, left: SymValue, right: SymValue) -> SymValue:
+    """``left is right``."""
+    answer = _same_object(vm, left, right)
+    if answer is None:
+        break_graph(because.NO_RULE, f"{describe(left)} is {describe(right)}")
+    return Known(None, answer)
+
+
+_SINGLETONS: Final = (type(None), bool, type(Ellipsis), type(NotImplemented))
+
+
+def _same_object(vm: Machine, left: SymValue, right: SymValue) -> bool | None:
+    if left is right:
+        return True
+    if isinstance(left, Lazy) and isinstance(right, Lazy) and not _is_singleton(left, right):
+        same = left.obj is right.obj
+        assert left.source is not None
+        from_source = left.source
+        if left.source == right.source:
+            return True
+        vm.guard_same_object(from_source, right.source, same=same)
+        return same
+    left, right = vm.realize(left), vm.realize(right)
+    if left is right:
+        return True
+    if isinstance(left, SymArray) and isinstance(right, SymArray):
+        return _same_array(vm, left, right)
+    for one, other in ((left, right), (right, left)):
+        if isinstance(one, Known) and type(one.value) in _SINGLETONS:
+            if isinstance(other, Known):
+                return one.value is other.value
+            if isinstance(other, SymScalar) and other.pytype is bool:
+                return None
+            return False
+    if isinstance(left, Known) and isinstance(right, Known) and left.source and right.source:
+        unique = (type, np.dtype, type(np.add), type(len))
+        if isinstance(left.value, unique) and isinstance(right.value, unique):
+            return left.value is right.value
+    if isinstance(left, Known) and isinstance(right, Known):
+        if isinstance(left.value, type) and isinstance(right.value, type):
+            return left.value is right.value
+        return None
+    if type(left) is not type(right):
+        return False
+    if left.source is not None and right.source is not None:
+        same = vm.fetch(left.source) is vm.fetch(right.source)
+        vm.guard_same_object(left.source, right.source, same=same)
+        return same
+    fresh = (SymObject, SymFunction, SymTuple, SymSlice, SymRange)
+    if isinstance(left, fresh) and isinstance(right, fresh):
+        empty = isinstance(left, SymTuple) and isinstance(right, SymTuple) and not (
+            left.items and right.items
+        )
+        return None if empty else False
+    return None
+
+
+def _is_singleton(left: Lazy, right: Lazy) -> bool:
+    return type(left.obj) in _SINGLETONS or type(right.obj) in _SINGLETONS
+
+
+def _same_array(vm: Machine, left: SymArray, right: SymArray) -> bool | None:
+    if left.node is right.node:
+        return True
+    if left.source is not None and right.source is not None:
+        same = vm.fetch(left.source) is vm.fetch(right.source)
+        vm.guard_same_object(left.source, right.source, same=same)
+        return same
+    return False  # a result of a call is a new object
+
+
+def contains(vm: Machine, item: SymValue, container: SymValue) -> SymValue:
+    """``item in container``."""
+    item, container = vm.realize(item), vm.realize(container)
+    if _foldable(item) and _foldable(container):
+        assert isinstance(item, Known)
+        assert isinstance(container, Known)
+        return fold(lambda c, i: i in c, container.value, item.value)
+    items: tuple[SymValue, ...] | None = None
+    if isinstance(container, SymTuple):
+        items = container.items
+    elif _is_list(container):
+        items = _list_items(vm, container)
+    if items is None:
+        return break_graph(because.NO_RULE, f"in {describe(container)}")
+    for candidate in items:
+        if _same_object(vm, item, candidate) is True:
+            return Known(None, True)
+        equal = compare(vm, "==", candidate, item)
+        if not isinstance(equal, Known):
+            return break_graph(because.MUST_KNOW, f"whether an item of a {describe(container)} is equal")
+        if equal.value:
+            return Known(None, True)
+    return Known(None, False)
+
+
+def truth(vm: Machine, value: SymValue) -> bool:
+    """Return ``bool(value)`` if it is known without running the graph, else break."""
+    value = vm.realize(value)
+    if isinstance(value, Known):
+        if type(value.value) in _FOLDABLE:
+            return bool(value.value)
+        if isinstance(value.value, type) and type(value.value) is type:
+            return True
+        if callable(value.value) and type(value.value).__module__ in ("builtins", "numpy"):
+            return True
+        return break_graph(because.NO_RULE, f"truth of {describe(value)}")
+    if isinstance(value, SymScalar) and isinstance(value.payload, Expr):
+        return vm.decide(Relation("!=", value.payload, 0))
+    if isinstance(value, SymTuple):
+        return bool(value.items)
+    if isinstance(value, SymObject):
+        size = length(vm, value)
+        assert isinstance(size, Known)
+        return bool(size.value)
+    if isinstance(value, SymFunction | SymMethod | SymSlice):
+        return True
+    if isinstance(value, SymArray | SymScalar):
+        return break_graph(because.DATA_BRANCH, describe(value))
+    return break_graph(because.NO_RULE, f"truth of {describe(value)}")
+
+
+def length(vm: Machine, value: SymValue) -> SymValue:
+    """``len(value)``."""
+    value = vm.realize(value)
+    if isinstance(value, Known) and isinstance(value.value, str | bytes | tuple):
+        return Known(None, len(value.value))
+    if isinstance(value, SymTuple):
+        return Known(None, len(value.items))
+    if isinstance(value, SymObject):
+        contents = vm.contents(value)
+        if contents is None:
+            return vm.outside_length(value)
+        assert isinstance(contents, tuple)
+        return Known(None, len(contents))
+    if isinstance(value, SymArray) and not value.meta.is_scalar and value.meta.shape:
+        return from_dim(vm, value.meta.shape[0])
+    return break_graph(because.NO_RULE, f"len of {describe(value)}")

@@ -1,0 +1,310 @@
+"""From an object outside the frame to a symbolic value: a table by exact type, each row guarding what it relies on.
+
+Reading is limited to reads that execute nothing: exact types, tuple and list items, C members of functions and methods.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from bcjit.guards import GuardKind, Identity, Source, SourceKind
+from bcjit.meta import ArrayMeta, ScalarMeta
+from bcjit.symbolic_vm.machine import Machine
+from bcjit.symbolic_vm.values import (
+    UNBOUND,
+    Known,
+    Lazy,
+    SymArray,
+    SymCell,
+    SymFunction,
+    SymInstance,
+    SymMethod,
+    SymObject,
+    SymScalar,
+    SymTuple,
+    SymValue,
+)
+
+__all__ = ["lazy", "member", "realize"]
+
+NUMERIC_KINDS: Final = "biufc"
+_DICT_KEYS: Final = (str, int, bool, float, complex, bytes, type(None), tuple)
+
+
+def member(source: Source, name: str) -> Source:
+    """Return the source of a C member of the object at `source`."""
+    return Source(SourceKind.MEMBER, name, source)
+
+
+def lazy(vm: Machine, source: Source) -> Lazy:
+    """Return the untouched value at `source`."""
+    return Lazy(source, vm.fetch(source))
+
+
+def realize(vm: Machine, value: Lazy) -> SymValue:
+    """Guard the type of an object from outside and return what is known of it then."""
+    pytype = type(value.obj)
+    rule = _RULES.get(pytype)
+    if rule is not None:
+        return rule(vm, value)
+    for base, rule in _BASE_RULES:
+        if base in pytype.__mro__:
+            return rule(vm, value)
+    return _instance(vm, value)
+
+
+def _source(value: Lazy) -> Source:
+    assert value.source is not None
+    return value.source
+
+
+def _equal(vm: Machine, value: Lazy) -> SymValue:
+    vm.guard(GuardKind.EQUALS, _source(value), value.obj)
+    return Known(value.source, value.obj)
+
+
+def _identical(vm: Machine, value: Lazy) -> SymValue:
+    try:
+        identity = Identity(value.obj)
+    except ValueError:
+        return _instance(vm, value)
+    vm.guard(GuardKind.IDENTITY, _source(value), identity)
+    return Known(value.source, value.obj)
+
+
+def _integer(vm: Machine, value: Lazy) -> SymValue:
+    source = _source(value)
+    if not vm.settings.dynamic:
+        return _equal(vm, value)
+    vm.guard(GuardKind.TYPE, source, int)
+    assert isinstance(value.obj, int)
+    name = _name(source)
+    node = vm.graph_input(name, ScalarMeta(int), source)
+    symbol = vm.env.symbol(vm.fresh_name(node.name), "input", value.obj, nonnegative=False)
+    vm.bind_symbol(symbol, source)
+    vm.graph.bind_symbol(symbol, node, None)
+    return SymScalar(source, int, symbol.expr)
+
+
+def _number(vm: Machine, value: Lazy) -> SymValue:
+    source = _source(value)
+    if not vm.settings.dynamic:
+        return _equal(vm, value)
+    pytype = type(value.obj)
+    vm.guard(GuardKind.TYPE, source, pytype)
+    return SymScalar(source, pytype, vm.graph_input(_name(source), ScalarMeta(pytype), source))
+
+
+def _tuple(vm: Machine, value: Lazy) -> SymValue:
+    source = _source(value)
+    assert type(value.obj) is tuple
+    vm.guard(GuardKind.TYPE, source, tuple)
+    vm.guard(GuardKind.EQUALS, Source(SourceKind.LENGTH, None, source), len(value.obj))
+    return SymTuple(source, _items(source, value.obj))
+
+
+def _list(vm: Machine, value: Lazy) -> SymValue:
+    source = _source(value)
+    assert type(value.obj) is list
+    vm.guard(GuardKind.TYPE, source, list)
+    vm.guard(GuardKind.EQUALS, Source(SourceKind.LENGTH, None, source), len(value.obj))
+    return SymObject(source, list, vm.new_id(), _items(source, tuple(value.obj)), value.obj)
+
+
+def _items(source: Source, items: tuple[object, ...]) -> tuple[SymValue, ...]:
+    return tuple(
+        Lazy(Source(SourceKind.ITEM, index, source), item) for index, item in enumerate(items)
+    )
+
+
+def _dict(vm: Machine, value: Lazy) -> SymValue:
+    vm.guard(GuardKind.TYPE, _source(value), dict)
+    return SymObject(value.source, dict, vm.new_id(), None, value.obj)
+
+
+def _array(vm: Machine, value: Lazy) -> SymValue:
+    array = value.obj
+    assert isinstance(array, np.ndarray)
+    if array.dtype.kind not in NUMERIC_KINDS or not array.dtype.isnative:
+        return _instance(vm, value)
+    source = _source(value)
+    vm.guard(GuardKind.ARRAY, source, (array.dtype, array.ndim))
+    name = _name(source)
+    shape = []
+    symbols = []
+    for axis, size in enumerate(array.shape):
+        place = Source(SourceKind.SHAPE, axis, source)
+        if not vm.settings.dynamic:
+            vm.guard(GuardKind.EQUALS, place, size)
+            shape.append(size)
+            continue
+        symbol = vm.env.symbol(vm.fresh_name(f"{name}_{axis}"), "input", size)
+        vm.bind_symbol(symbol, place)
+        symbols.append((symbol, axis))
+        shape.append(symbol.expr)
+    meta = ArrayMeta(tuple(shape), array.dtype)
+    node = vm.graph_input(name, meta, source)
+    for symbol, axis in symbols:
+        vm.graph.bind_symbol(symbol, node, axis)
+    return SymArray(source, node, meta)
+
+
+def _numpy_scalar(vm: Machine, value: Lazy) -> SymValue:
+    source = _source(value)
+    pytype = type(value.obj)
+    dtype = np.dtype(pytype)  # exact scalar classes only: the table has no others
+    vm.guard(GuardKind.TYPE, source, pytype)
+    meta = ArrayMeta((), dtype, is_scalar=True)
+    return SymArray(source, vm.graph_input(_name(source), meta, source), meta)
+
+
+def _function(vm: Machine, value: Lazy) -> SymValue:
+    source = _source(value)
+    function = value.obj
+    assert isinstance(function, types.FunctionType)
+    vm.guard(GuardKind.TYPE, source, types.FunctionType)
+    vm.guard(GuardKind.IDENTITY, member(source, "code"), Identity(function.__code__))
+    vm.guard(GuardKind.IDENTITY, member(source, "globals"), Identity(function.__globals__))
+    return SymFunction(
+        source=source,
+        code=function.__code__,
+        globals=function.__globals__,
+        globals_source=member(source, "globals"),
+        defaults=_defaults(vm, source, function),
+        kwdefaults=_kwdefaults(vm, source, function),
+        closure=_closure(vm, source, function),
+        name=function.__name__,
+        qualname=function.__qualname__,
+        obj=function,
+    )
+
+
+def _defaults(
+    vm: Machine, source: Source, function: types.FunctionType
+) -> tuple[SymValue, ...] | None:
+    place = member(source, "defaults")
+    if function.__defaults__ is None:
+        vm.guard(GuardKind.EQUALS, place, None)
+        return None
+    vm.guard(GuardKind.TYPE, place, tuple)
+    vm.guard(
+        GuardKind.EQUALS, Source(SourceKind.LENGTH, None, place), len(function.__defaults__)
+    )
+    return _items(place, function.__defaults__)
+
+
+def _kwdefaults(
+    vm: Machine, source: Source, function: types.FunctionType
+) -> tuple[tuple[str, SymValue], ...] | None:
+    place = member(source, "kwdefaults")
+    if function.__kwdefaults__ is None:
+        vm.guard(GuardKind.EQUALS, place, None)
+        return None
+    vm.guard(GuardKind.KEYS, place, tuple(function.__kwdefaults__))
+    return tuple(
+        (name, Lazy(Source(SourceKind.ITEM, name, place), default))
+        for name, default in function.__kwdefaults__.items()
+    )
+
+
+def _closure(
+    vm: Machine, source: Source, function: types.FunctionType
+) -> tuple[SymCell, ...]:
+    cells = function.__closure__ or ()
+    place = member(source, "closure")
+    return tuple(
+        outside_cell(vm, cell, Source(SourceKind.CELL_OF, index, place), name)
+        for index, (cell, name) in enumerate(
+            zip(cells, function.__code__.co_freevars, strict=True)
+        )
+    )
+
+
+def outside_cell(
+    vm: Machine, cell: types.CellType, source: Source, name: str
+) -> SymCell:
+    """Return the symbolic cell of a live one; `source` names its contents."""
+
+    def make() -> SymCell:
+        try:
+            initial: SymValue = Lazy(source, cell.cell_contents)
+        except ValueError:
+            initial = UNBOUND
+        return SymCell(source, vm.new_id(), name, initial, from_outside=True)
+
+    return vm.cell(cell, make)
+
+
+def _method(vm: Machine, value: Lazy) -> SymValue:
+    source = _source(value)
+    method = value.obj
+    assert isinstance(method, types.MethodType)
+    vm.guard(GuardKind.TYPE, source, types.MethodType)
+    return SymMethod(
+        source,
+        Lazy(member(source, "self"), method.__self__),
+        Lazy(member(source, "func"), method.__func__),
+    )
+
+
+def _builtin(vm: Machine, value: Lazy) -> SymValue:
+    owner = getattr(value.obj, "__self__", None)
+    if owner is None or isinstance(owner, types.ModuleType | type):
+        return _identical(vm, value)
+    return _instance(vm, value)
+
+
+def _instance(vm: Machine, value: Lazy) -> SymValue:
+    vm.guard(GuardKind.TYPE, _source(value), type(value.obj))
+    return SymInstance(value.source, type(value.obj), value.obj)
+
+
+def _name(source: Source) -> str:
+    return "".join(c if c.isidentifier() or c.isdigit() else "_" for c in source.text()).strip("_")
+
+
+_SCALARS: Final = tuple(
+    t
+    for t in dict.fromkeys(np.dtype(c).type for c in np.typecodes["All"])
+    if np.dtype(t).kind in NUMERIC_KINDS
+)
+_Rule = Callable[[Machine, Lazy], SymValue]
+_RULES: Final[dict[type, _Rule]] = {
+    type(None): _equal,
+    bool: _equal,
+    str: _equal,
+    bytes: _equal,
+    type(Ellipsis): _equal,
+    int: _integer,
+    float: _number,
+    complex: _number,
+    tuple: _tuple,
+    list: _list,
+    dict: _dict,
+    np.ndarray: _array,
+    types.FunctionType: _function,
+    types.MethodType: _method,
+    types.BuiltinFunctionType: _builtin,
+    types.ModuleType: _identical,
+    types.MethodDescriptorType: _identical,
+    types.WrapperDescriptorType: _identical,
+    types.GetSetDescriptorType: _identical,
+    types.MemberDescriptorType: _identical,
+    types.CodeType: _identical,
+    property: _identical,
+    staticmethod: _identical,
+    classmethod: _identical,
+    type: _identical,
+    np.ufunc: _identical,
+    type(np.sum): _identical,  # NumPy's array-function dispatcher
+    **dict.fromkeys(_SCALARS, _numpy_scalar),
+}
+# For whole families: metaclasses, NumPy's dtype classes, modules with a class of their own.
+_BASE_RULES: Final[tuple[tuple[type, _Rule], ...]] = (
+    (type, _identical),
+    (np.dtype, _identical),
+)

@@ -1,0 +1,59 @@
+"""Which code objects are not interpreted at all, and why; facts about code only.
+
+Loops, ``try`` and ``with`` come with the breaks issue; suspended frames can never be replaced.
+"""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+from types import CodeType
+from typing import Final
+
+from bcjit.bytecode import decode
+from bcjit.errors import SourceLine
+from bcjit.symbolic_vm import break_reasons as because
+
+__all__ = ["Refusal", "refusal"]
+
+_SUSPENDS: Final = 0x20 | 0x80 | 0x100 | 0x200  # generator, coroutine, iterable coroutine, async generator
+_OPTIMIZED: Final = 0x01 | 0x02  # CO_OPTIMIZED | CO_NEWLOCALS: a function's code
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a code object runs plain."""
+
+    reason: str  # code of the row of the table of break reasons
+    context: str
+    line: SourceLine
+
+
+_known: weakref.WeakKeyDictionary[CodeType, Refusal | None] = weakref.WeakKeyDictionary()
+
+
+def refusal(code: CodeType) -> Refusal | None:
+    """Return why `code` is not captured, None if it can be tried."""
+    try:
+        return _known[code]
+    except KeyError:
+        found = _known[code] = _look(code)
+        return found
+
+
+def _look(code: CodeType) -> Refusal | None:
+    first = SourceLine(code.co_filename, code.co_firstlineno, code.co_qualname)
+    if code.co_flags & _SUSPENDS:
+        return Refusal(because.SUSPENDS, code.co_qualname, first)
+    if code.co_flags & _OPTIMIZED != _OPTIMIZED:
+        return Refusal(because.INSTRUCTION, "not the code of a function", first)
+    listing = decode(code)
+    for what, line in (
+        ("loop", listing.has_loop()),
+        ("with", listing.has_with()),
+        ("try", listing.has_try()),
+    ):
+        if line is not None:
+            place = SourceLine(code.co_filename, line, code.co_qualname)
+            return Refusal(because.LOOP_TRY_WITH, what, place)
+    return None

@@ -1,0 +1,180 @@
+"""The interpreter's state, frames, regions and exits: immutable data, so that going back is keeping the old one.
+
+`interpret(state, region) -> exits` runs a region from a state. A branch side, a loop body and an inlined call are each
+another call of it. What a state does not hold (graph, guards, shape facts) is append-only and has marks, see ``machine``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from types import CodeType
+from typing import TYPE_CHECKING
+
+from bcjit.symbolic_vm.values import NULL, UNBOUND, SymCell, SymValue
+
+if TYPE_CHECKING:
+    from bcjit.bytecode import Instruction, Listing
+    from bcjit.errors import GraphBreak
+    from bcjit.fx_graph import Node
+    from bcjit.guards import Source
+
+__all__ = [
+    "BreakExit",
+    "Effect",
+    "Exit",
+    "FallExit",
+    "Frame",
+    "JoinError",
+    "Position",
+    "Region",
+    "ReturnExit",
+    "State",
+    "join",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Something that others can see, in program order: an array written, a random draw."""
+
+    kind: str
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Everything about a frame that changes from one instruction to the next."""
+
+    index: int  # next virtual instruction of the frame's listing
+    stack: tuple[SymValue, ...]
+    locals: tuple[SymValue, ...]  # by position in co_varnames; UNBOUND where there is no value
+    cells: tuple[SymCell | None, ...]  # by position in co_cellvars + co_freevars; None before MAKE_CELL
+    heap: Mapping[int, object] = field(default_factory=dict)  # contents of mutable objects that were made or changed
+    effects: tuple[Effect, ...] = ()
+    blocks: tuple[object, ...] = ()  # protected regions entered (breaks issue)
+
+    def push(self, value: SymValue) -> State:
+        """Return the state with `value` on top of the stack."""
+        return replace(self, stack=(*self.stack, value))
+
+    def with_heap(self, oid: int, contents: object) -> State:
+        """Return the state in which the object `oid` has these contents."""
+        return replace(self, heap={**self.heap, oid: contents})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """What stays the same while a frame runs: its code and where its globals are found."""
+
+    listing: Listing
+    globals: dict[str, object]
+    globals_source: Source
+    qualname: str
+    inlined: bool
+
+    @property
+    def code(self) -> CodeType:
+        """The code object that runs."""
+        return self.listing.code
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A frame and its state at the start of the instruction it is at: one level of a bail-out record."""
+
+    frame: Frame
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """The instructions to run: those of `frame`, up to (not including) the indices in `stop`."""
+
+    frame: Frame
+    stop: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnExit:
+    """The frame returns `value`."""
+
+    state: State
+    value: SymValue
+
+
+@dataclass(frozen=True, slots=True)
+class BreakExit:
+    """The instruction cannot be captured; `state` is that before it."""
+
+    state: State
+    instruction: Instruction
+    cause: GraphBreak
+    callee: SymValue | None = None  # a Python function whose call was given up: it is captured by itself
+
+
+@dataclass(frozen=True, slots=True)
+class FallExit:
+    """The region's end was reached at `state.index`."""
+
+    state: State
+
+
+Exit = ReturnExit | BreakExit | FallExit
+
+
+class JoinError(Exception):
+    """Two states cannot be merged; the branch must be split instead."""
+
+
+def join(
+    left: State, right: State, phi: Callable[[str, SymValue, SymValue], SymValue]
+) -> State:
+    """Merge two states of one frame that meet at the same instruction.
+
+    Values that are the same object stay; a local that is unbound on one side is a `JoinError` unless it is unbound
+    on both (a maybe-unbound local cannot be rebuilt in a frame without knowing which); others are given to `phi`,
+    which makes one value of two (a result of a Cond node) or raises `JoinError`.
+
+    Parameters
+    ----------
+    left, right
+        States with equal `index`.
+    phi
+        Called with the place (``"stack 0"``, ``"local 2"``, ``"heap 7"``) and the two values.
+
+    Returns
+    -------
+    State
+        The merged state. Effects are those common to both sides, in order; `JoinError` when one side has others.
+    """
+    if left.index != right.index or len(left.stack) != len(right.stack):
+        raise JoinError("the sides do not meet at one instruction with one stack depth")
+    if left.effects != right.effects or left.blocks != right.blocks or left.cells != right.cells:
+        raise JoinError("the sides have different effects")
+
+    def merge(place: str, a: SymValue, b: SymValue) -> SymValue:
+        if a is b:
+            return a
+        if a in (NULL, UNBOUND) or b in (NULL, UNBOUND):
+            raise JoinError(f"{place} is bound on one side only")
+        return phi(place, a, b)
+
+    stack = tuple(
+        merge(f"stack {i}", a, b) for i, (a, b) in enumerate(zip(left.stack, right.stack, strict=True))
+    )
+    variables = tuple(
+        merge(f"local {i}", a, b)
+        for i, (a, b) in enumerate(zip(left.locals, right.locals, strict=True))
+    )
+    heap: dict[int, object] = dict(left.heap)
+    for oid, contents in right.heap.items():
+        if oid not in left.heap:
+            heap[oid] = contents
+        elif left.heap[oid] is not contents and left.heap[oid] != contents:
+            ours = left.heap[oid]
+            if isinstance(ours, SymValue) and isinstance(contents, SymValue):
+                heap[oid] = merge(f"heap {oid}", ours, contents)
+            else:
+                raise JoinError(f"object {oid} has different contents")
+    return State(left.index, stack, variables, left.cells, heap, left.effects, left.blocks)

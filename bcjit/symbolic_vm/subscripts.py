@@ -1,0 +1,184 @@
+"""``obj[key]``, ``obj[key] = value`` and ``del obj[key]`` on symbolic values.
+
+Arrays become nodes; tuples, lists and dicts of known keys are computed here. Changing a container from outside the frame is a break.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Final
+
+from bcjit import ops
+from bcjit.dims import Dim, Relation
+from bcjit.guards import GuardKind, Source, SourceKind
+from bcjit.symbolic_vm import break_reasons as because
+from bcjit.symbolic_vm.break_reasons import break_graph
+from bcjit.symbolic_vm.machine import Machine
+from bcjit.symbolic_vm.numpy_calls import call_op, describe
+from bcjit.symbolic_vm.operators import as_dim, fold, new_list
+from bcjit.symbolic_vm.values import (
+    Known,
+    Lazy,
+    SymArray,
+    SymObject,
+    SymRange,
+    SymSlice,
+    SymTuple,
+    SymValue,
+)
+
+__all__ = ["dict_key", "dict_lookup", "get_item", "set_item", "write_contents"]
+
+KEY_TYPES: Final = (str, bytes, bool, int, float, type(None), tuple, type)
+MISSING: Final = object()
+
+
+def get_item(vm: Machine, value: SymValue, key: SymValue) -> SymValue:
+    """``value[key]``."""
+    value = vm.realize(value)
+    if isinstance(value, SymArray):
+        op = ops.lookup(operator.getitem)
+        assert op is not None
+        return call_op(vm, op, operator.getitem, (value, key))
+    if isinstance(value, SymTuple):
+        return _sequence_item(vm, value, value.items, key)
+    if isinstance(value, SymObject) and value.pytype is list:
+        contents = vm.contents(value)
+        assert isinstance(contents, tuple)
+        return _sequence_item(vm, value, contents, key)
+    if isinstance(value, SymObject) and value.pytype is dict:
+        found = dict_lookup(vm, value, dict_key(vm, key))
+        if isinstance(found, SymValue):
+            return found
+        return break_graph(because.WOULD_RAISE, "KeyError")
+    if isinstance(value, Known) and isinstance(value.value, str | bytes | tuple):
+        index = _index(vm, key)
+        return fold(operator.getitem, value.value, index)
+    return break_graph(because.NO_RULE, f"{describe(value)}[...]")
+
+
+def _index(vm: Machine, key: SymValue) -> int | slice:
+    """Return a list index or a slice as plain numbers, guarding what was symbolic."""
+    key = vm.realize(key)
+    if isinstance(key, SymSlice):
+        parts = []
+        for part in (key.start, key.stop, key.step):
+            found = vm.constant(part, "bound of a slice of a sequence")
+            if found is not None and type(found) is not int:
+                break_graph(because.NO_RULE, "bound of a slice that is not an int")
+            parts.append(found)
+        return slice(*parts)
+    dim = as_dim(vm, key)
+    if dim is None:
+        return break_graph(because.NO_RULE, f"index of type {describe(key)}")
+    return vm.fix(dim, "index of a sequence")
+
+
+def _sequence_item(
+    vm: Machine, owner: SymValue, items: tuple[SymValue, ...], key: SymValue
+) -> SymValue:
+    index = _index(vm, key)
+    if isinstance(index, slice):
+        if index.step == 0:
+            break_graph(because.WOULD_RAISE, "slice step zero")
+        part = items[index]
+        return SymTuple(None, part) if isinstance(owner, SymTuple) else new_list(vm, part)
+    if not -len(items) <= index < len(items):
+        break_graph(because.WOULD_RAISE, "IndexError")
+    return items[index]
+
+
+def dict_key(vm: Machine, key: SymValue) -> object:
+    """Return a dict key as a constant of exact builtin type; hashing it runs no user code."""
+    key = vm.realize(key)
+    if isinstance(key, SymTuple):
+        return tuple(dict_key(vm, item) for item in key.items)
+    found = vm.constant(key, "key of a dict")
+    if type(found) not in KEY_TYPES and not (isinstance(found, type) and type(found) is type):
+        return break_graph(because.NO_RULE, f"key of type {type(found).__name__}")
+    return found
+
+
+def dict_lookup(vm: Machine, value: SymObject, key: object) -> object:
+    """Return the value at a key, or `MISSING`; of a dict from outside only that key is guarded."""
+    contents = vm.contents(value)
+    if contents is not None:
+        assert isinstance(contents, tuple)
+        for known, item in contents:
+            if known == key:  # dict keys: 1, 1.0 and True are one key
+                return item
+        return MISSING
+    assert isinstance(value.obj, dict)
+    assert value.source is not None
+    if any(type(known) not in KEY_TYPES for known in value.obj):
+        break_graph(because.NO_RULE, "a dict with keys of other than builtin types")
+    if key not in value.obj:
+        vm.guard(GuardKind.ABSENT, value.source, key)
+        return MISSING
+    return Lazy(Source(SourceKind.ITEM, key, value.source), value.obj[key])
+
+
+def dict_items(vm: Machine, value: SymObject) -> tuple[tuple[object, SymValue], ...]:
+    """Return all (key, value) pairs in order; of a dict from outside the keys and their order are guarded."""
+    contents = vm.contents(value)
+    if contents is None:
+        assert isinstance(value.obj, dict)
+        assert value.source is not None
+        keys = tuple(value.obj)
+        if any(type(known) not in KEY_TYPES for known in keys):
+            break_graph(because.NO_RULE, "a dict with keys of other than builtin types")
+        vm.guard(GuardKind.KEYS, value.source, keys)
+        return tuple(
+            (key, Lazy(Source(SourceKind.ITEM, key, value.source), value.obj[key]))
+            for key in keys
+        )
+    assert isinstance(contents, tuple)
+    return contents
+
+
+def write_contents(vm: Machine, value: SymObject, contents: object, what: str) -> None:
+    """Change a list or dict made in the frame."""
+    if value.source is not None:
+        break_graph(because.OUTSIDE_WRITE, f"{what} of a {value.pytype.__name__}")
+    vm.state = vm.state.with_heap(value.oid, contents)
+
+
+def set_item(vm: Machine, value: SymValue, key: SymValue, item: SymValue) -> None:
+    """``value[key] = item``."""
+    value = vm.realize(value)
+    if isinstance(value, SymArray):
+        op = ops.lookup(operator.setitem)
+        assert op is not None
+        call_op(vm, op, operator.setitem, (value, key, item))
+        return
+    if isinstance(value, SymObject) and value.pytype is dict:
+        if value.source is not None:
+            break_graph(because.OUTSIDE_WRITE, "item of a dict")
+        write_contents(vm, value, with_item(dict_items(vm, value), dict_key(vm, key), item), "item")
+        return
+    if isinstance(value, SymObject) and value.pytype is list:
+        contents = vm.contents(value)
+        assert isinstance(contents, tuple)
+        index = _index(vm, key)
+        if isinstance(index, slice) or not -len(contents) <= index < len(contents):
+            break_graph(because.NO_RULE, "assignment to a slice, or out of range")
+        changed = list(contents)
+        changed[index] = item
+        write_contents(vm, value, tuple(changed), "item")
+        return
+    break_graph(because.NO_RULE, f"{describe(value)}[...] = ...")
+
+
+def with_item(
+    items: tuple[tuple[object, SymValue], ...], key: object, item: SymValue
+) -> tuple[tuple[object, SymValue], ...]:
+    """Return dict contents after ``d[key] = item``; a key keeps its place and its first spelling."""
+    for index, (known, _) in enumerate(items):
+        if known == key:
+            return (*items[:index], (known, item), *items[index + 1 :])
+    return (*items, (key, item))
+
+
+def in_range(vm: Machine, index: Dim, size: Dim) -> bool:
+    """Decide whether an index is in range."""
+    return vm.decide(Relation("<=", -size, index)) and vm.decide(Relation("<", index, size))

@@ -1,0 +1,185 @@
+"""Symbolic values: what the interpreter knows of the objects a frame holds; they carry payload and no behaviour.
+
+::
+
+    SymValue
+    ├── Null, Unbound             an empty stack slot, an unbound local
+    ├── Lazy                      an object from outside, no fact of which has been used yet
+    ├── Known                     the object itself is known: a literal, or guarded
+    ├── SymArray                  an ndarray or a NumPy scalar: a node of the graph
+    ├── SymScalar                 a Python int, float, complex or bool that is only known symbolically
+    ├── SymTuple, SymSlice, SymRange
+    ├── SymObject                 a list, dict or set; its contents are in the state's heap
+    ├── SymCell                   a cell; its contents are in the state's heap
+    ├── SymFunction               a Python function, from outside or made in the frame
+    ├── SymMethod                 a bound method
+    └── SymInstance               any other object from outside; its type is guarded
+
+A value says where it is found again (`source`), never what must hold: guards belong to the capture. The contents of
+mutable objects belong to the state. Only `Lazy`, `SymInstance` and `SymFunction` refer to live objects; they do not outlive
+the capture (what an entry keeps is recipes, see ``bcjit.compiler``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import CodeType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bcjit.dims import Expr
+    from bcjit.fx_graph import Node
+    from bcjit.guards import Source
+    from bcjit.meta import ArrayMeta
+
+__all__ = [
+    "NULL",
+    "UNBOUND",
+    "Known",
+    "Lazy",
+    "Null",
+    "SymArray",
+    "SymCell",
+    "SymFunction",
+    "SymInstance",
+    "SymMethod",
+    "SymObject",
+    "SymRange",
+    "SymScalar",
+    "SymSlice",
+    "SymTuple",
+    "SymValue",
+    "Unbound",
+]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SymValue:
+    """Base of all symbolic values; compared by identity."""
+
+    source: Source | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Null(SymValue):
+    """The NULL that calls keep on the stack."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unbound(SymValue):
+    """A local or a cell without a value."""
+
+
+NULL = Null(None)
+UNBOUND = Unbound(None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lazy(SymValue):
+    """An object from outside the frame; `source` is never None. Nothing is guarded yet."""
+
+    obj: object
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Known(SymValue):
+    """A value that is known exactly: a literal (no source), or an object guarded by identity or equality."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SymArray(SymValue):
+    """An exact ndarray, or a NumPy scalar (`meta.is_scalar`)."""
+
+    node: Node
+    meta: ArrayMeta
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SymScalar(SymValue):
+    """A Python number. `payload` is an `Expr` for an int, else a node whose meta is a ``ScalarMeta``."""
+
+    pytype: type
+    payload: Node | Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SymTuple(SymValue):
+    """An exact tuple."""
+
+    items: tuple[SymValue, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SymSlice(SymValue):
+    """A slice object made in the frame."""
+
+    start: SymValue
+    stop: SymValue
+    step: SymValue
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SymRange(SymValue):
+    """A range object made in the frame."""
+
+    start: SymValue
+    stop: SymValue
+    step: SymValue
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SymObject(SymValue):
+    """A list, dict or set. `initial` holds the contents until the first write puts them into the heap.
+
+    The contents of a list or set are a tuple of values; of a dict a tuple of (key, value) pairs in order.
+    A dict from outside that has only been read by key has `initial` None.
+    """
+
+    pytype: type
+    oid: int
+    initial: tuple[object, ...] | None
+    obj: object = None  # the live object of one from outside, during the capture
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SymCell(SymValue):
+    """A cell. `initial` is its contents at the start (Unbound when empty)."""
+
+    oid: int
+    name: str
+    initial: SymValue
+    from_outside: bool  # made before this part began: a store is visible to others
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SymFunction(SymValue):
+    """A Python function. One from outside has a source; one made in the frame has all its parts here."""
+
+    code: CodeType
+    globals: dict[str, object]
+    globals_source: Source
+    defaults: tuple[SymValue, ...] | None
+    kwdefaults: tuple[tuple[str, SymValue], ...] | None
+    closure: tuple[SymCell, ...]
+    name: str
+    qualname: str
+    annotations: SymValue | None = None
+    obj: object = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SymMethod(SymValue):
+    """A bound method: Python (`func` a SymFunction) or built in (`func` a Known descriptor)."""
+
+    self: SymValue
+    func: SymValue
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SymInstance(SymValue):
+    """An object from outside of a type that has no class of its own here."""
+
+    pytype: type
+    obj: object
