@@ -6,6 +6,7 @@ their own. This package must not import graphs, guards or bytecode.
 
 from bcjit.ops import elementwise as _elementwise
 from bcjit.ops import indexing as _indexing
+from bcjit.ops import movement as _movement
 from bcjit.ops import reductions as _reductions
 from bcjit.ops.emitter import Emitter, Value
 from bcjit.ops.infer import Inferred, infer

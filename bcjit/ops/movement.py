@@ -1,0 +1,509 @@
+"""Functions that move elements and compute nothing: reshape, transpose, concatenate, repeat, astype; no indexing.
+
+Methods called on a NumPy scalar work on a 0-d copy and give a scalar back where the result is 0-d
+(NumPy ``scalartypes.c.src``: ``gentype_generic_method``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Literal
+
+import numpy as np
+
+from bcjit.dims import Dim, floor_divide, modulo, product
+from bcjit.ops import samples
+from bcjit.ops.emitter import (
+    Basic,
+    Broadcast,
+    DType,
+    Emitter,
+    NewAxis,
+    Operand,
+    Part,
+    Permute,
+    Pick,
+    Range,
+    Reshape,
+    Shape,
+    Value,
+)
+from bcjit.ops.opdef import Unsupported, WouldRaise
+from bcjit.ops.operands import (
+    as_dtype,
+    axis_index,
+    axis_tuple,
+    cast,
+    constant,
+    copy,
+    default_dtype,
+    equal,
+    less,
+    shape_argument,
+    size_of,
+)
+from bcjit.ops.spell import attribute, functions, methods
+from bcjit.ops.table import define
+
+__all__: list[str] = []
+
+
+def _back(e: Emitter, source: Operand, result: Value) -> Value:
+    """Return a method's result as a NumPy scalar if it was called on one."""
+    return e.scalar(result) if e.is_value(source) and e.is_scalar(source) else result
+
+
+def _order(order: Operand, allowed: str = "C") -> None:
+    if not isinstance(order, str) or order not in allowed:
+        raise Unsupported(f"order={order!r} is not supported here")
+
+
+# reshape, ravel
+
+
+def _resolved(e: Emitter, size: Dim, shape: Shape) -> Shape:
+    """Return the shape with -1 replaced (NumPy ``shape.c``: ``_fix_unknown_dimension``)."""
+    unknown = [i for i, dim in enumerate(shape) if dim == -1]
+    if len(unknown) > 1:
+        raise WouldRaise("can only specify one unknown dimension")
+    known = product(dim for i, dim in enumerate(shape) if i not in unknown)
+    if not unknown:
+        if not equal(e, known, size):
+            raise WouldRaise("cannot reshape to another number of elements")
+        return shape
+    if equal(e, known, 0) or not equal(e, modulo(size, known), 0):
+        raise WouldRaise("cannot reshape to another number of elements")
+    at = unknown[0]
+    return (*shape[:at], floor_divide(size, known), *shape[at + 1 :])
+
+
+def _reshaped(e: Emitter, a: Operand, shape: Operand, order: Operand) -> Value:
+    _order(order)
+    value = e.array(a)
+    dims = shape_argument(e, shape, minus_one=True)
+    return e.view(value, Reshape(_resolved(e, size_of(value), dims)))
+
+
+def reshape(e: Emitter, a: Operand, /, shape: Operand, order: Operand = "C") -> Value:
+    """``np.reshape``."""
+    return _back(e, a, _reshaped(e, a, shape, order))
+
+
+def _reshape_method(e: Emitter, a: Operand, /, *shape: Operand, order: Operand = "C") -> Value:
+    if not shape:
+        raise Unsupported("reshape without a shape")
+    return reshape(e, a, shape[0] if len(shape) == 1 else shape, order)
+
+
+def ravel(e: Emitter, a: Operand, order: Operand = "C") -> Value:
+    """``np.ravel``."""
+    return _reshaped(e, a, -1, order)
+
+
+def flatten(e: Emitter, a: Operand, order: Operand = "C") -> Value:
+    """``ndarray.flatten``: a copy."""
+    return copy(e, ravel(e, a, order))
+
+
+# Axes
+
+
+def _permuted(e: Emitter, a: Operand, axes: tuple[int, ...]) -> Value:
+    return _back(e, a, e.view(e.array(a), Permute(axes)))
+
+
+def transpose(e: Emitter, a: Operand, axes: Operand = None) -> Value:
+    """``np.transpose``."""
+    ndim = len(e.array(a).shape)
+    if axes is None:
+        return _permuted(e, a, tuple(reversed(range(ndim))))
+    if not isinstance(axes, tuple | list) or len(axes) != ndim:
+        raise WouldRaise("axes don't match array") if isinstance(axes, tuple | list) else (
+            Unsupported("axes is not a sequence")
+        )
+    order = tuple(axis_index(e, axis, ndim) for axis in axes)
+    if len(set(order)) != ndim:
+        raise WouldRaise("repeated axis in transpose")
+    return _permuted(e, a, order)
+
+
+def _transpose_method(e: Emitter, a: Operand, /, *axes: Operand) -> Value:
+    if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], tuple | list)):
+        return transpose(e, a, axes[0])
+    return transpose(e, a, axes or None)
+
+
+def swapaxes(e: Emitter, a: Operand, axis1: Operand, axis2: Operand) -> Value:
+    """``np.swapaxes``."""
+    ndim = len(e.array(a).shape)
+    first, second = axis_index(e, axis1, ndim), axis_index(e, axis2, ndim)
+    order = list(range(ndim))
+    order[first], order[second] = second, first
+    return _permuted(e, a, tuple(order))
+
+
+def _axis_list(e: Emitter, axes: Operand, ndim: int) -> tuple[int, ...]:
+    items: Sequence[Operand] = axes if isinstance(axes, tuple | list) else (axes,)
+    found = tuple(axis_index(e, axis, ndim) for axis in items)
+    if len(set(found)) != len(found):
+        raise WouldRaise("repeated axis")
+    return found
+
+
+def moveaxis(e: Emitter, a: Operand, source: Operand, destination: Operand) -> Value:
+    """``np.moveaxis``. Source: NumPy ``_core/numeric.py``."""
+    ndim = len(e.array(a).shape)
+    sources = _axis_list(e, source, ndim)
+    destinations = _axis_list(e, destination, ndim)
+    if len(sources) != len(destinations):
+        raise WouldRaise("source and destination must have the same number of elements")
+    order = [axis for axis in range(ndim) if axis not in sources]
+    for to, origin in sorted(zip(destinations, sources, strict=True)):
+        order.insert(to, origin)
+    return _permuted(e, a, tuple(order))
+
+
+def _indexed(value: Value, special: dict[int, Pick | Range]) -> Basic:
+    """Return the basic index that is whole except on some axes."""
+    return Basic(
+        tuple(special.get(i, Range(0, 1, dim)) for i, dim in enumerate(value.shape))
+    )
+
+
+def squeeze(e: Emitter, a: Operand, axis: Operand = None) -> Value:
+    """``np.squeeze``: the array itself where there is no axis of size 1."""
+    value = e.array(a)
+    ones = [equal(e, dim, 1) for dim in value.shape] if axis is None else []
+    axes = tuple(i for i, one in enumerate(ones) if one)
+    if axis is not None:
+        axes = axis_tuple(e, axis, len(value.shape))
+        if not all(equal(e, value.shape[i], 1) for i in axes):
+            raise WouldRaise("cannot select an axis to squeeze out which has size not equal to one")
+    elif not axes:
+        return _back(e, a, value)
+    return _back(e, a, e.view(value, _indexed(value, {i: Pick(0) for i in axes})))
+
+
+def expand_dims(e: Emitter, a: Operand, axis: Operand) -> Value:
+    """``np.expand_dims``."""
+    value = e.array(a)
+    items: Sequence[Operand] = axis if isinstance(axis, tuple | list) else (axis,)
+    ndim = len(value.shape) + len(items)
+    return e.view(value, _with_new_axes(value, _axis_list(e, tuple(items), ndim)))
+
+
+def _with_new_axes(value: Value, axes: Sequence[int]) -> Basic:
+    dims = iter(value.shape)
+    return Basic(
+        tuple(
+            NewAxis() if i in axes else Range(0, 1, next(dims))
+            for i in range(len(value.shape) + len(axes))
+        )
+    )
+
+
+def _at_least(ndim: Literal[1, 2], e: Emitter, a: Operand) -> Value:
+    value = e.array(a)
+    if len(value.shape) >= ndim:
+        return value
+    if ndim == 2 or not value.shape:  # noqa: PLR2004
+        # NumPy: ``reshape(1)``, ``reshape(1, 1)`` and ``x[newaxis, :]``; the same views.
+        new = ndim - len(value.shape)
+        return e.view(value, _with_new_axes(value, tuple(range(new))))
+    return value
+
+
+def broadcast_to(e: Emitter, array: Operand, shape: Operand) -> Value:
+    """``np.broadcast_to``: read-only."""
+    value = e.array(array)
+    target = shape_argument(e, shape)
+    if len(target) < len(value.shape):
+        raise WouldRaise("input operand has more dimensions than allowed")
+    tail = target[len(target) - len(value.shape) :]
+    for have, want in zip(value.shape, tail, strict=True):
+        if not equal(e, have, want) and not equal(e, have, 1):
+            raise WouldRaise("the array does not broadcast to the shape")
+    return e.view(value, Broadcast(target))
+
+
+def flip(e: Emitter, m: Operand, axis: Operand = None) -> Value:
+    """``np.flip``: a view with negative strides."""
+    value = e.array(m)
+    ndim = len(value.shape)
+    if axis is None or isinstance(axis, tuple):
+        axes = axis_tuple(e, axis, ndim)
+    else:
+        axes = (axis_index(e, axis, ndim),)
+    backward = {i: Range(value.shape[i] - 1, -1, value.shape[i]) for i in axes}
+    result = e.view(value, _indexed(value, dict(backward)))
+    return e.scalar(result) if axis is None and not ndim else result
+
+
+# Joining
+
+
+def _parts(e: Emitter, arrays: Operand) -> list[Value]:
+    if not isinstance(arrays, tuple | list):
+        raise Unsupported("the arrays to join are not a tuple or list")
+    if not arrays:
+        raise WouldRaise("need at least one array to join")
+    return [e.array(item) for item in arrays]
+
+
+def _joined_dtype(e: Emitter, arrays: Operand, dtype: Operand, casting: Operand) -> DType:
+    """Return the promoted dtype; Python scalars among the arrays are weak (NEP 50)."""
+    assert isinstance(arrays, tuple | list)
+    given = as_dtype(dtype)
+    dtypes = [default_dtype(e, e.array(item)) for item in arrays]
+    if not isinstance(casting, str):
+        raise Unsupported("casting is not a constant")
+    if given is None:
+        return np.result_type(*dtypes)
+    if not all(np.can_cast(source, given, casting) for source in dtypes):  # type: ignore[arg-type]
+        raise WouldRaise(f"cannot cast to {given} with casting rule {casting}")
+    return given
+
+
+def _concat(e: Emitter, parts: Sequence[Value], axis: int, dtype: DType) -> Value:
+    shape = parts[0].shape
+    for part in parts[1:]:
+        if len(part.shape) != len(shape):
+            raise WouldRaise("all the input arrays must have same number of dimensions")
+        for i, (have, want) in enumerate(zip(part.shape, shape, strict=True)):
+            if i != axis and not equal(e, have, want):
+                raise WouldRaise("all the input array dimensions except one must match exactly")
+    if dtype.kind in "iuf" and any(part.dtype.kind == "c" for part in parts):
+        raise Unsupported("casting complex to real warns")
+    return e.concat(parts, axis, dtype)
+
+
+def concatenate(
+    e: Emitter,
+    arrays: Operand,
+    /,
+    axis: Operand = 0,
+    out: Operand = None,
+    *,
+    dtype: Operand = None,
+    casting: Operand = "same_kind",
+) -> Value:
+    """``np.concatenate``."""
+    if out is not None:
+        raise Unsupported("the argument out is not supported here")
+    parts = _parts(e, arrays)
+    target = _joined_dtype(e, arrays, dtype, casting)
+    if axis is None:
+        parts = [e.view(part, Reshape((size_of(part),))) for part in parts]
+        return _concat(e, parts, 0, target)
+    if not parts[0].shape:
+        raise WouldRaise("zero-dimensional arrays cannot be concatenated")
+    return _concat(e, parts, axis_index(e, axis, len(parts[0].shape)), target)
+
+
+def stack(
+    e: Emitter,
+    arrays: Operand,
+    axis: Operand = 0,
+    out: Operand = None,
+    *,
+    dtype: Operand = None,
+    casting: Operand = "same_kind",
+) -> Value:
+    """``np.stack``."""
+    if out is not None:
+        raise Unsupported("the argument out is not supported here")
+    parts = _parts(e, arrays)
+    target = _joined_dtype(e, arrays, dtype, casting)
+    if any(len(part.shape) != len(parts[0].shape) for part in parts):
+        raise WouldRaise("all input arrays must have the same shape")
+    at = axis_index(e, axis, len(parts[0].shape) + 1)
+    return _concat(e, [e.view(part, _with_new_axes(part, (at,))) for part in parts], at, target)
+
+
+def _stack_along(
+    ndim: Literal[1, 2],
+    e: Emitter,
+    tup: Operand,
+    *,
+    dtype: Operand = None,
+    casting: Operand = "same_kind",
+) -> Value:
+    """``np.hstack`` (at least 1-d, axis 1 of more) and ``np.vstack`` (at least 2-d, axis 0)."""
+    parts = [_at_least(ndim, e, part) for part in _parts(e, tup)]
+    axis = 1 if ndim == 1 and len(parts[0].shape) > 1 else 0
+    return _concat(e, parts, axis, _joined_dtype(e, tup, dtype, casting))
+
+
+# Repetition
+
+
+def repeat(e: Emitter, a: Operand, repeats: Operand, axis: Operand = None) -> Value:
+    """``np.repeat`` by one number."""
+    value = e.array(a)
+    count = e.integer(repeats)
+    if count is None:
+        raise Unsupported("repeats is not one integer")
+    if less(e, count, 0):
+        raise WouldRaise("repeats may not contain negative values")
+    if axis is None or not value.shape:
+        axis_tuple(e, axis, len(value.shape))
+        value, at = e.view(value, Reshape((size_of(value),))), 0
+    else:
+        at = axis_index(e, axis, len(value.shape))
+    shape = value.shape
+    spread = e.view(value, _with_new_axes(value, (at + 1,)))
+    wide = e.view(spread, Broadcast((*shape[: at + 1], count, *shape[at + 1 :])))
+    return copy(e, e.view(wide, Reshape((*shape[:at], shape[at] * count, *shape[at + 1 :]))))
+
+
+def tile(e: Emitter, A: Operand, reps: Operand) -> Value:  # noqa: N803 - NumPy's name
+    """``np.tile``."""
+    value = e.array(A)
+    counts = shape_argument(e, reps)
+    extra = len(counts) - len(value.shape)
+    counts = (*(1,) * max(-extra, 0), *counts)
+    shape = (*(1,) * max(extra, 0), *value.shape)
+    spread: list[Dim] = []
+    wide: list[Dim] = []
+    for count, dim in zip(counts, shape, strict=True):
+        spread += [1, dim]
+        wide += [count, dim]
+    result = tuple(count * dim for count, dim in zip(counts, shape, strict=True))
+    repeated = e.view(e.view(value, Reshape(tuple(spread))), Broadcast(tuple(wide)))
+    return copy(e, e.view(repeated, Reshape(result)))
+
+
+def roll(e: Emitter, a: Operand, shift: Operand, axis: Operand = None) -> Value:
+    """``np.roll``: a copy. Source: NumPy ``_core/numeric.py``."""
+    value = e.array(a)
+    if axis is None:
+        flat = e.view(value, Reshape((size_of(value),)))
+        return e.view(_rolled(e, flat, shift, 0), Reshape(value.shape))
+    pairs = [(shift, axis)]
+    if isinstance(shift, tuple) and isinstance(axis, tuple) and len(shift) == len(axis):
+        pairs = list(zip(shift, axis, strict=True))
+    elif isinstance(shift, tuple | list) or isinstance(axis, tuple | list):
+        raise Unsupported("shift and axis are not broadcast here")
+    for one, along in pairs:
+        value = _rolled(e, value, one, axis_index(e, along, len(value.shape)))
+    return value if pairs else copy(e, value)
+
+
+def _rolled(e: Emitter, value: Value, shift: Operand, axis: int) -> Value:
+    by, length = e.integer(shift), value.shape[axis]
+    if by is None:
+        raise Unsupported("shift is not a known integer")
+    if equal(e, length, 0):
+        return copy(e, value)
+    head = modulo(by, length)
+    tail = length - head
+    pieces = (Range(tail, 1, head), Range(0, 1, tail))
+    parts = [e.view(value, _indexed(value, {axis: piece})) for piece in pieces]
+    return e.concat(parts, axis, value.dtype)
+
+
+# Copies and parts
+
+
+def astype(
+    e: Emitter,
+    x: Operand,
+    dtype: Operand,
+    order: Operand = "K",
+    casting: Operand = "unsafe",
+    subok: Operand = True,
+    copy: Operand = True,
+) -> Value:
+    """``ndarray.astype``."""
+    _order(order, "KA" if copy else "K")
+    target, value = as_dtype(dtype), e.array(x)
+    if target is None:
+        raise Unsupported("dtype=None")
+    if type(subok) is not bool or type(copy) is not bool or not isinstance(casting, str):
+        raise Unsupported("subok, copy or casting is not a constant")
+    if not np.can_cast(value.dtype, target, casting):  # type: ignore[arg-type]
+        raise WouldRaise(f"cannot cast from {value.dtype} to {target} with casting rule {casting}")
+    if not copy and value.dtype == target:
+        return _back(e, x, value)
+    return _back(e, x, _copied(e, value, target))
+
+
+_copied = copy
+
+
+def _copy_function(e: Emitter, a: Operand, order: Operand = "K") -> Value:
+    _order(order, "KACF")
+    return copy(e, e.array(a))
+
+
+def _copy_method(e: Emitter, a: Operand, order: Operand = "C") -> Value:
+    _order(order, "KACF")
+    return _back(e, a, copy(e, e.array(a)))
+
+
+def _part(name: Literal["real", "imag"], e: Emitter, val: Operand) -> Value:
+    """``x.real`` is a real array itself; ``x.imag`` of one is new read-only zeros."""
+    value = e.array(val)
+    if value.dtype.kind == "c":
+        return _back(e, val, e.view(value, Part(name)))
+    if name == "real":
+        return _back(e, val, value)
+    return _back(e, val, e.fill(value.shape, 0, value.dtype))
+
+
+def _reversed_axes(e: Emitter, a: Operand) -> Value:
+    return transpose(e, a)
+
+
+# The table
+
+define(
+    "reshape",
+    functions(reshape, samples.reshapes, "reshape")
+    + methods(_reshape_method, samples.reshape_methods, "reshape"),
+)
+define(
+    "ravel", functions(ravel, samples.of_arrays(), "ravel") + methods(ravel, samples.of_arrays(), "ravel")
+)
+define("flatten", methods(flatten, samples.of_arrays(), "flatten"))
+define(
+    "transpose",
+    functions(transpose, samples.transposes, "transpose", "permute_dims")
+    + methods(_transpose_method, samples.transpose_methods, "transpose")
+    + attribute(_reversed_axes, samples.of_arrays(), "T"),
+)
+define(
+    "swapaxes",
+    functions(swapaxes, samples.swaps, "swapaxes") + methods(swapaxes, samples.swaps, "swapaxes"),
+)
+define("moveaxis", functions(moveaxis, samples.moves, "moveaxis"))
+define(
+    "squeeze",
+    functions(squeeze, samples.squeezes, "squeeze") + methods(squeeze, samples.squeezes, "squeeze"),
+)
+define("expand_dims", functions(expand_dims, samples.expansions, "expand_dims"))
+for _ndim, _name in ((1, "atleast_1d"), (2, "atleast_2d")):
+    define(_name, functions(partial(_at_least, _ndim), samples.of_arrays(), _name))
+define("broadcast_to", functions(broadcast_to, samples.broadcasts, "broadcast_to"))
+define("flip", functions(flip, samples.flips, "flip"))
+define("concatenate", functions(concatenate, samples.joins, "concatenate", "concat"))
+define("stack", functions(stack, samples.joins, "stack"))
+for _ndim, _name in ((1, "hstack"), (2, "vstack")):
+    define(_name, functions(partial(_stack_along, _ndim), samples.stacks, _name))
+define("repeat", functions(repeat, samples.repeats, "repeat") + methods(repeat, samples.repeats, "repeat"))
+define("tile", functions(tile, samples.tiles, "tile"))
+define("roll", functions(roll, samples.rolls, "roll"))
+define("astype", methods(astype, samples.casts, "astype"))
+define(
+    "copy",
+    functions(_copy_function, samples.of_arrays(), "copy")
+    + methods(_copy_method, samples.of_arrays(), "copy"),
+)
+for _name in ("real", "imag"):
+    _expand = partial(_part, _name)
+    define(
+        _name,
+        functions(_expand, samples.of_arrays(), _name)
+        + attribute(_expand, samples.of_arrays(), _name),
+    )

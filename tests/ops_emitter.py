@@ -1,0 +1,124 @@
+"""The emitter of the tests: carries out an op's expansion with NumPy, one primitive at a time, on real arrays."""
+
+import operator
+
+import numpy as np
+
+from bcjit.dims import ShapeEnv
+from bcjit.ops.emitter import Basic, Broadcast, Diagonal, NewAxis, Part, Permute, Pick, Reshape
+from bcjit.ops.scalar_functions import CAST, SELECT
+
+PYTHON_SCALARS = (bool, int, float, complex)
+
+
+class NumpyEmitter:
+    """See ``bcjit.ops.emitter.Emitter``."""
+
+    def __init__(self):
+        self.env = ShapeEnv()
+
+    def is_value(self, operand):
+        return isinstance(operand, np.ndarray | np.generic)
+
+    def is_scalar(self, value):
+        return isinstance(value, np.generic)
+
+    def weak_type(self, operand):
+        return type(operand) if type(operand) in PYTHON_SCALARS else None
+
+    def integer(self, operand):
+        if type(operand) is int or isinstance(operand, np.integer):
+            return int(operand)
+        return None
+
+    def array(self, operand):
+        return np.asanyarray(operand)
+
+    def scalar(self, value):
+        return value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
+
+    def may_fail(self):
+        pass
+
+    def map(self, function, operands, dtypes):
+        if function is CAST:
+            return (np.array(operands[0]).astype(dtypes[1]),)
+        cast = [
+            x.astype(d) if isinstance(x, np.ndarray | np.generic) else x if function.compares else d.type(x)
+            for x, d in zip(operands, dtypes)
+        ]
+        if function is SELECT:
+            return (np.array(np.where(*cast)),)
+        shape = np.broadcast_shapes(*(np.shape(x) for x in operands))
+        signature = tuple(dtypes)
+        if any(not isinstance(x, np.ndarray | np.generic) for x in cast):
+            signature = None
+        outs = tuple(np.empty(shape, d) for d in dtypes[function.nin :])
+        function.ufunc(*cast, out=outs, **({"signature": signature} if signature else {}))
+        return outs
+
+    def reduce(self, function, value, axes, dtype, initial=None):
+        extra = {} if initial is None else {"initial": initial}
+        return np.asarray(function.ufunc.reduce(value, axis=axes, dtype=dtype, **extra))
+
+    def arg_reduce(self, name, value, axis):
+        return np.asarray(getattr(np, name)(value, axis=axis))
+
+    def scan(self, function, value, axis, dtype):
+        return function.ufunc.accumulate(value, axis=axis, dtype=dtype)
+
+    def contract(self, left, right, labels, dtype):
+        spec = f"{labels[0]},{labels[1]}->{labels[2]}"
+        return np.asarray(np.einsum(spec, left.astype(dtype), right.astype(dtype)))
+
+    def view(self, value, how):
+        match how:
+            case Basic(items):
+                index = []
+                for item in items:
+                    if isinstance(item, NewAxis):
+                        index.append(None)
+                    elif isinstance(item, Pick):
+                        index.append(item.index)
+                    else:
+                        stop = item.start + item.step * item.length
+                        index.append(slice(item.start, None if stop < 0 else stop, item.step))
+                return value[(*index, ...)]
+            case Permute(axes):
+                return value.transpose(axes)
+            case Reshape(shape):
+                return value.reshape(shape)
+            case Broadcast(shape):
+                return np.broadcast_to(value, shape)
+            case Part(name):
+                return getattr(value, name)
+            case Diagonal():
+                return np.diagonal(value, how.offset, how.axis1, how.axis2)
+
+    def concat(self, values, axis, dtype):
+        return np.concatenate([v.astype(dtype) for v in values], axis)
+
+    def gather(self, value, indices):
+        return value[indices]
+
+    def scatter(self, base, item, where):
+        if isinstance(where, tuple):
+            base[where] = item
+        else:
+            self.view(base, where)[...] = item
+        return base
+
+    def fill(self, shape, item, dtype):
+        if item is None:
+            return np.zeros(shape, dtype)
+        return np.full(shape, item, dtype)
+
+    def iota(self, length, dtype):
+        return np.arange(length).astype(dtype)
+
+    def sort(self, value, axis, kind, *, indices):
+        return (np.argsort if indices else np.sort)(value, axis=axis, kind=kind)
+
+    def lib_call(self, function, operands, options, results):
+        got = function(*operands, **options)
+        return tuple(np.asarray(g) for g in got) if isinstance(got, tuple) else (np.asarray(got),)

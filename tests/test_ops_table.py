@@ -1,0 +1,192 @@
+"""The op table against NumPy: every spelling, every sample, every dtype."""
+
+import operator
+import warnings
+
+import numpy as np
+import pytest
+
+from bcjit.dims import Expr, ShapeEnv, evaluate
+from bcjit.meta import ArrayMeta, ScalarMeta
+from bcjit.ops import Unsupported, WouldRaise, all_ops, infer, lookup
+from bcjit.ops.samples import DTYPES
+from tests.ops_emitter import NumpyEmitter
+
+SPELLINGS = [
+    pytest.param(op, spelling, id=f"{op.name}-{i}")
+    for op in all_ops()
+    for i, spelling in enumerate(op.spellings)
+]
+
+
+class Abstraction:
+    """Metas of real arguments, with a symbol for each size above 1 (1 is special, as in capture)."""
+
+    def __init__(self):
+        self.env = ShapeEnv()
+        self.bindings = {}
+
+    def dim(self, size):
+        symbol = self.env.symbol(f"s{len(self.bindings)}", "input", size)
+        self.bindings[symbol] = size
+        return symbol.expr
+
+    def of(self, value):
+        if isinstance(value, np.ndarray):
+            return ArrayMeta(tuple(self.dim(size) for size in value.shape), value.dtype)
+        if isinstance(value, tuple):
+            return tuple(self.of(item) for item in value)
+        if isinstance(value, list):
+            return [self.of(item) for item in value]
+        return value
+
+    def shape(self, shape):
+        return tuple(evaluate(dim, self.bindings) for dim in shape)
+
+
+def duplicate(value, memo):
+    """Copy arrays with their strides, views of one base staying views of one base."""
+    if isinstance(value, np.ndarray):
+        base = value
+        while isinstance(base.base, np.ndarray):
+            base = base.base
+        if id(base) not in memo:
+            memo[id(base)] = np.frombuffer(bytearray(base.tobytes("A")), base.dtype)
+        fresh = memo[id(base)]
+        offset = value.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+        return np.ndarray(value.shape, value.dtype, fresh, offset, value.strides)
+    if isinstance(value, tuple):
+        return tuple(duplicate(item, memo) for item in value)
+    if isinstance(value, list):
+        return [duplicate(item, memo) for item in value]
+    return value
+
+
+def call(target, args, kwargs):
+    """Return result, exception and whether anything was warned or flagged."""
+    problems = []
+    with (
+        warnings.catch_warnings(record=True) as caught,
+        np.errstate(all="call", call=lambda kind, flag: problems.append(kind)),
+    ):
+        warnings.simplefilter("always")
+        try:
+            return target(*args, **kwargs), None, bool(caught or problems)
+        except Exception as error:
+            return None, error, True
+        finally:
+            problems.extend(caught)
+
+
+def run(target, one):
+    memo = {}
+    args, kwargs = duplicate(one.args, memo), duplicate(dict(one.kwargs), memo)
+    kwargs = {name: duplicate(value, memo) for name, value in one.kwargs.items()}
+    before = duplicate(args, {})
+    result, error, noisy = call(target, args, kwargs)
+    return args, kwargs, before, result, error, noisy
+
+
+def check_result(value, meta, abstraction, where):
+    if isinstance(meta, ScalarMeta):
+        assert type(value) is meta.pytype, where
+        return
+    assert isinstance(value, np.generic) == meta.is_scalar, (where, type(value))
+    assert abstraction.shape(meta.shape) == value.shape, where
+    assert meta.dtype == value.dtype, where
+
+
+def check_alias(value, inferred, args, kwargs, where):
+    if isinstance(value, np.generic):
+        return
+    if inferred.alias == "fresh":
+        for other in [*args, *kwargs.values()]:
+            if isinstance(other, np.ndarray):
+                assert not np.may_share_memory(value, other) or not value.size, where
+        return
+    source = args[inferred.view_of] if isinstance(inferred.view_of, int) else kwargs[inferred.view_of]
+    source = source[0] if isinstance(source, tuple) else source
+    if inferred.alias == "same":
+        assert value is source, where
+    elif inferred.alias == "view":
+        assert value is not source, where
+        assert np.shares_memory(value, source) or not value.size, where
+
+
+def check_sample(op, spelling, one):
+    """Compare one call; returns the kind of answer."""
+    where = f"{op.name} {spelling.target} {one}"
+    args, kwargs, before, result, error, noisy = run(spelling.target, one)
+    abstraction = Abstraction()
+    metas = [abstraction.of(arg) for arg in one.args]
+    named = {name: abstraction.of(value) for name, value in one.kwargs.items()}
+    try:
+        inferred = infer(op, spelling.target, metas, named, abstraction.env)
+    except Unsupported:
+        return "unsupported"
+    except WouldRaise as refusal:
+        assert error is not None, (where, refusal)
+        return "raises"
+    assert inferred.can_fail or not noisy, (where, error)
+    if error is not None:
+        return "may raise"
+    values = result if isinstance(result, tuple) else (result,) if result is not None else ()
+    listed = inferred.results if isinstance(inferred.results, tuple) else (inferred.results,)
+    assert isinstance(result, tuple) == (isinstance(inferred.results, tuple) and result is not None)
+    assert len(values) == len(listed), where
+    for value, meta in zip(values, listed, strict=True):
+        check_result(value, meta, abstraction, where)
+        check_alias(value, inferred, args, kwargs, where)
+    for i, (now, then) in enumerate(zip(args, before, strict=True)):
+        if isinstance(now, np.ndarray) and i not in inferred.writes:
+            assert now.tobytes() == then.tobytes(), where
+    check_expand(op, spelling, one, args, kwargs, result, where)
+    return "ok"
+
+
+def check_expand(op, spelling, one, args, kwargs, result, where):
+    memo = {}
+    again = duplicate(one.args, memo)
+    named = {name: duplicate(value, memo) for name, value in one.kwargs.items()}
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        got = spelling.expand(NumpyEmitter(), *again, **named)
+    assert_same(got, result, op.ulp, where)
+    for mine, theirs in zip([*again, *named.values()], [*args, *kwargs.values()], strict=True):
+        if isinstance(theirs, np.ndarray):
+            assert_same(mine, theirs, op.ulp, where)
+
+
+def assert_same(got, want, ulp, where):
+    if isinstance(want, tuple):
+        assert isinstance(got, tuple) and len(got) == len(want), where
+        for one, other in zip(got, want, strict=True):
+            assert_same(one, other, ulp, where)
+        return
+    assert type(got) is type(want), where
+    if want is None or not isinstance(want, np.ndarray | np.generic):
+        assert got == want, where
+        return
+    assert got.dtype == want.dtype and got.shape == want.shape, where
+    if ulp == 0 or want.dtype.kind not in "fc":
+        np.testing.assert_array_equal(got, want, err_msg=where)
+        return
+    finite = np.abs(want[np.isfinite(want)]) if want.ndim else np.abs(want)
+    with np.errstate(all="ignore"):
+        largest = np.max(finite, initial=0.0, where=np.isfinite(finite))
+        limit = ulp * np.finfo(want.dtype).eps * largest
+    np.testing.assert_allclose(got, want, rtol=ulp * np.finfo(want.dtype).eps, atol=limit, err_msg=where)
+
+
+@pytest.mark.parametrize(("op", "spelling"), SPELLINGS)
+def test_facts_and_expansion_equal_numpy(op, spelling):
+    answers = set()
+    for dtype in DTYPES:
+        for one in spelling.samples(dtype):
+            answers.add(check_sample(op, spelling, one))
+    assert "ok" in answers, f"{op.name}: no sample is supported and succeeds"
+
+
+@pytest.mark.parametrize(("op", "spelling"), SPELLINGS)
+def test_a_target_is_found_in_the_table(op, spelling):
+    assert lookup(spelling.target) is op
