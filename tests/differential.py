@@ -196,18 +196,25 @@ def _record(world: World, fn: Function, call: Call, setting: Setting, events: _E
     after = painter.paint(arguments[0], "args"), painter.paint(arguments[1], "kwargs")
     outcome = (how, painter.paint(value, how))
     watched = painter.paint(world.watch(), "watched") if world.watch else None
-    return Record(
+    record = Record(
         outcome=outcome,
         arguments=after,
         memory=painter.shared_memory(),
         events=logged,
         exception_state=repr(handled),
-        error_state=tuple(sorted(np.geterr().items())) + (repr(np.geterrcall()),),
+        error_state=(
+            *sorted(np.geterr().items()),
+            getattr(np.geterrcall(), "__qualname__", repr(np.geterrcall())),
+        ),
         random_state=_random_digest(),
         filters=len(warnings.filters),
         registry=_registry_keys(_globals_of(world.fn)),
         watched=watched,
     )
+    # A traceback holds this frame: without this, what was called with would die with the collector's
+    # next run, in the middle of a later call.
+    del value, handled, painter, before, arguments
+    return record
 
 
 def observe(
