@@ -25,7 +25,9 @@ def compile_eager(fn):
 
 def compile_print(fn):
     """Compile under the print backend; what it prints goes elsewhere than the function's own prints."""
-    return bcjit.compile(fn, backend=bcjit.backends.PrintBackend(io.StringIO()))
+    from bcjit.backends import PrintBackend
+
+    return bcjit.compile(fn, backend=PrintBackend(io.StringIO()))
 
 
 def compile_counting(fn):
@@ -42,19 +44,14 @@ def compile_failing(fn, at):
     return bcjit.compile(fn, backend=FailingBackend(at=at))
 
 
-def nodes_of(graph):
-    """Return how many call nodes a graph has."""
-    return sum(node.kind == "call" for node in graph.nodes)
-
-
 def captured_nodes(compiled):
     """Return how many call nodes were captured from a function."""
-    return sum(map(nodes_of, compiled.graphs))
+    return sum(graph.count for graph in compiled.graphs)
 
 
 def most_nodes(compiled):
     """Return the number of call nodes of a function's largest graph."""
-    return max(map(nodes_of, compiled.graphs), default=0)
+    return max((graph.count for graph in compiled.graphs), default=0)
 
 
 def code_length(fn):
