@@ -1,0 +1,161 @@
+/* guard_values.c - what is asked of a fetched value: constants, arrays, keys. */
+#include "guards.h"
+
+#ifndef NPY_NO_DEPRECATED_API
+#  define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#endif
+#define NPY_TARGET_VERSION NPY_2_0_API_VERSION
+#include <numpy/arrayobject.h>
+#include <string.h>
+
+int bcjit_values_init_numpy(void)
+{
+    import_array1(-1);
+    return 0;
+}
+
+bool bcjit_is_dtype(PyObject *object)
+{
+    return PyArray_DescrCheck(object);
+}
+
+bool bcjit_equals_exactly(PyObject *found, PyObject *expected)
+{
+    if (found == expected) {
+        return true;
+    }
+    if (Py_TYPE(found) != Py_TYPE(expected)) {
+        return false;
+    }
+    if (PyFloat_CheckExact(expected)) {
+        double left = PyFloat_AS_DOUBLE(found), right = PyFloat_AS_DOUBLE(expected);
+        return memcmp(&left, &right, sizeof(double)) == 0;
+    }
+    if (PyComplex_CheckExact(expected)) {
+        Py_complex left = ((PyComplexObject *)found)->cval;
+        Py_complex right = ((PyComplexObject *)expected)->cval;
+        return memcmp(&left, &right, sizeof(Py_complex)) == 0;
+    }
+    if (PyLong_CheckExact(expected) || PyUnicode_CheckExact(expected) ||
+        PyBytes_CheckExact(expected)) {
+        int equal = PyObject_RichCompareBool(found, expected, Py_EQ);
+        if (equal < 0) {
+            PyErr_Clear();
+        }
+        return equal == 1;
+    }
+    if (PyTuple_CheckExact(expected)) {
+        Py_ssize_t size = PyTuple_GET_SIZE(expected);
+        if (PyTuple_GET_SIZE(found) != size) {
+            return false;
+        }
+        for (Py_ssize_t i = 0; i < size; i++) {
+            if (!bcjit_equals_exactly(PyTuple_GET_ITEM(found, i), PyTuple_GET_ITEM(expected, i))) {
+                return false;
+            }
+        }
+        return true;
+    }
+    return false;               /* bool, None, Ellipsis: only themselves */
+}
+
+bool bcjit_keys_hold(PyObject *value, PyObject *keys)
+{
+    Py_ssize_t size = PyTuple_GET_SIZE(keys), position = 0;
+    if (!PyDict_CheckExact(value) || PyDict_Size(value) != size) {
+        return false;
+    }
+    PyObject *found;
+    for (Py_ssize_t i = 0; i < size; i++) {
+        if (!PyDict_Next(value, &position, &found, NULL) ||
+            !bcjit_equals_exactly(found, PyTuple_GET_ITEM(keys, i))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- arrays -------------------------------------------------------------------------------- */
+
+void bcjit_array_row(GuardRow *row)
+{
+    PyArray_Descr *descr = (PyArray_Descr *)row->payload;
+    int num = descr->type_num;
+    row->type_num = num;
+    row->native = PyArray_ISNBO(descr->byteorder);
+    if (num <= NPY_OBJECT || num == NPY_HALF) {
+        row->dtype_class = DTYPE_NUMBER;
+    }
+    else if (num == NPY_STRING || num == NPY_UNICODE || num == NPY_DATETIME ||
+             num == NPY_TIMEDELTA) {
+        row->dtype_class = DTYPE_COMPARED;
+    }
+    else {
+        row->dtype_class = DTYPE_UNIQUE;
+    }
+}
+
+static bool same_dtype(PyArray_Descr *found, const GuardRow *row)
+{
+    if (BCJIT_LIKELY((PyObject *)found == row->payload)) {
+        return true;
+    }
+    if (found->type_num != row->type_num) {
+        return false;
+    }
+    switch (row->dtype_class) {
+    case DTYPE_NUMBER: return (bool)PyArray_ISNBO(found->byteorder) == row->native;
+    case DTYPE_COMPARED: return PyArray_EquivTypes(found, (PyArray_Descr *)row->payload);
+    default: return false;
+    }
+}
+
+bool bcjit_array_holds(const GuardRow *row, PyObject *value)
+{
+    return Py_IS_TYPE(value, &PyArray_Type) &&
+           PyArray_NDIM((PyArrayObject *)value) == row->number &&
+           same_dtype(PyArray_DESCR((PyArrayObject *)value), row);
+}
+
+Py_ssize_t bcjit_array_size(PyObject *value, Py_ssize_t axis)
+{
+    if (!Py_IS_TYPE(value, &PyArray_Type) || axis < 0 ||
+        axis >= PyArray_NDIM((PyArrayObject *)value)) {
+        return -1;
+    }
+    return PyArray_DIM((PyArrayObject *)value, (int)axis);
+}
+
+/* As get_array_memory_extents (NumPy's common/mem_overlap.c); empty arrays have none. */
+static void extents(PyArrayObject *array, npy_uintp *low, npy_uintp *high)
+{
+    npy_intp below = 0, above = 0;
+    *low = *high = (npy_uintp)PyArray_BYTES(array);
+    for (int axis = 0; axis < PyArray_NDIM(array); axis++) {
+        npy_intp size = PyArray_DIM(array, axis), stride = PyArray_STRIDE(array, axis);
+        if (size == 0) {
+            return;
+        }
+        if (stride > 0) {
+            above += stride * (size - 1);
+        }
+        else {
+            below += stride * (size - 1);
+        }
+    }
+    *low += below;
+    *high += above + PyArray_ITEMSIZE(array);
+}
+
+bool bcjit_arrays_overlap(PyObject *left, PyObject *right, bool expected)
+{
+    if (!Py_IS_TYPE(left, &PyArray_Type) || !Py_IS_TYPE(right, &PyArray_Type)) {
+        return false;
+    }
+    npy_uintp left_low, left_high, right_low, right_high;
+    extents((PyArrayObject *)left, &left_low, &left_high);
+    extents((PyArrayObject *)right, &right_low, &right_high);
+    bool overlap = left_low < right_high && right_low < left_high && left_low < left_high &&
+                   right_low < right_high;
+    return overlap == expected;
+}

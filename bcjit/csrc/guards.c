@@ -1,0 +1,352 @@
+/* guards.c - GuardTree: guards over the sources of a part, each source fetched once a check.
+ *
+ * Guards are checked in their order and sources are fetched when the first guard needs them; since
+ * a check ends at the first failure, what is fetched when is known beforehand, and the tree is a
+ * straight line of rows.
+ */
+#include "guards.h"
+
+#define SMALL_SLOTS 48
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *specification;    /* owns every object in the rows; NULL once cleared */
+    int n_sources;
+    SourceRow *sources;
+    Py_ssize_t n_guards;
+    GuardRow *guards;
+} GuardTree;
+
+/* ---- the check ------------------------------------------------------------------------------ */
+
+static bool is_expected_object(const GuardRow *row, PyObject *object)
+{
+    if (row->number == 0) {
+        return object == row->payload;
+    }
+    /* A dead reference refers to None, to which there are no weak references. */
+    return ((PyWeakReference *)row->payload)->wr_object == object && object != Py_None;
+}
+
+static bool equals(const GuardRow *row, Slot *slot)
+{
+    if ((slot->flags & SLOT_NUMBER) && slot->object == NULL) {
+        return row->has_integer && row->integer == slot->number;
+    }
+    return bcjit_equals_exactly(slot->object, row->payload);
+}
+
+static void drop(Slot *slot)
+{
+    if (slot->flags & SLOT_OWNED) {
+        Py_XDECREF(slot->object);
+    }
+}
+
+static bool absent(Check *check, const GuardRow *row, PyObject *value)
+{
+    if (PyModule_CheckExact(value)) {
+        value = PyModule_GetDict(value);
+    }
+    if (PyDict_CheckExact(value)) {
+        Slot found = {NULL, 0, 0};
+        int present = bcjit_check_dict_get(check, value, row->payload, row->hash, &found);
+        drop(&found);
+        return present == 0;
+    }
+    return PyType_Check(value) && PyUnicode_CheckExact(row->payload) &&
+           _PyType_Lookup((PyTypeObject *)value, row->payload) == NULL;
+}
+
+static bool no_instance_attr(Check *check, GuardRow *row, PyObject *value)
+{
+    Slot found = {NULL, 0, 0};
+    Py_ssize_t hint = 0;
+    enum attribute answer =
+        bcjit_instance_attribute(check, value, row->payload, row->hash, &hint, &found);
+    if (answer == ATTRIBUTE_COMPUTED) {
+        /* The class answers first; the instance must not have the name all the same. */
+        int present = bcjit_instance_dict_get(check, value, row->payload, row->hash, &hint, &found);
+        answer = present == 0 ? ATTRIBUTE_ABSENT : ATTRIBUTE_OPAQUE;
+    }
+    drop(&found);
+    return answer == ATTRIBUTE_ABSENT;
+}
+
+static bool unbound_cell(Check *check, const GuardRow *row)
+{
+    PyObject *cells = row->source < 0 ? bcjit_check_cells(check)
+                                      : bcjit_slot_object(&check->slots[row->source]);
+    PyObject *cell = bcjit_cell_at(cells, row->number);
+    return cell != NULL && PyCell_GET(cell) == NULL;
+}
+
+static bool guard_holds(Check *check, GuardRow *row)
+{
+    switch (row->kind) {
+    case GUARD_RELATION: return bcjit_relation_holds(check, row->relation);
+    case GUARD_UNBOUND_CELL: return unbound_cell(check, row);
+    case GUARD_EQUALS: return equals(row, &check->slots[row->source]);
+    default: break;
+    }
+    PyObject *value = bcjit_slot_object(&check->slots[row->source]);
+    if (value == NULL) {
+        return false;
+    }
+    switch (row->kind) {
+    case GUARD_ARRAY: return bcjit_array_holds(row, value);
+    case GUARD_IDENTITY: return is_expected_object(row, value);
+    case GUARD_TYPE: return is_expected_object(row, (PyObject *)Py_TYPE(value));
+    case GUARD_ABSENT: return absent(check, row, value);
+    case GUARD_NO_INSTANCE_ATTR: return no_instance_attr(check, row, value);
+    case GUARD_KEYS: return bcjit_keys_hold(value, row->payload);
+    default: break;
+    }
+    PyObject *other = bcjit_slot_object(&check->slots[row->other]);
+    if (row->kind == GUARD_OVERLAP) {
+        return other != NULL && bcjit_arrays_overlap(value, other, row->number != 0);
+    }
+    return other != NULL && (value == other) == (row->number != 0);
+}
+
+static Py_ssize_t run(const GuardTree *tree, Check *check)
+{
+    for (Py_ssize_t i = 0; i < tree->n_guards; i++) {
+        GuardRow *row = &tree->guards[i];
+        for (; check->fetched < row->ready; check->fetched++) {
+            if (!bcjit_source_fetch(check, &tree->sources[check->fetched])) {
+                return i;
+            }
+        }
+        if (!guard_holds(check, row)) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+Py_ssize_t bcjit_guards_check(PyObject *object, PyObject *const *values, Py_ssize_t nvalues,
+                              PyObject *func, PyObject *closure)
+{
+    GuardTree *tree = (GuardTree *)object;
+    if (tree->specification == NULL) {
+        return 0;
+    }
+    Slot small[SMALL_SLOTS];
+    Check check = {values, nvalues, func, closure == Py_None ? NULL : closure, small, 0};
+    if (tree->n_sources > SMALL_SLOTS) {
+        check.slots = PyMem_Malloc(tree->n_sources * sizeof(Slot));
+        if (check.slots == NULL) {
+            return 0;
+        }
+    }
+    Py_ssize_t failed = run(tree, &check);
+    for (int i = 0; i < check.fetched; i++) {
+        drop(&check.slots[i]);
+    }
+    if (check.slots != small) {
+        PyMem_Free(check.slots);
+    }
+    return failed;
+}
+
+/* ---- from the specification ----------------------------------------------------------------- */
+
+static bool parse_source(SourceRow *row, PyObject *item, int place)
+{
+    int kind;
+    if (!PyTuple_Check(item) ||
+        !PyArg_ParseTuple(item, "iiOn", &kind, &row->base, &row->key, &row->number)) {
+        return false;
+    }
+    bool is_root = kind == SOURCE_LOCAL || kind == SOURCE_GLOBAL || kind == SOURCE_BUILTIN ||
+                   kind == SOURCE_CELL || kind == SOURCE_GLOBALS || kind == SOURCE_BUILTINS;
+    if (kind < 0 || kind >= SOURCE_KINDS || row->base >= place || is_root != (row->base < 0)) {
+        return false;
+    }
+    row->kind = (enum source_kind)kind;
+    bool named = kind == SOURCE_GLOBAL || kind == SOURCE_BUILTIN || kind == SOURCE_ATTR ||
+                 kind == SOURCE_MODULE_ATTR || kind == SOURCE_MRO;
+    if (named && !PyUnicode_CheckExact(row->key)) {
+        return false;
+    }
+    if (kind == SOURCE_ITEM && (PyLong_CheckExact(row->key) || PyBool_Check(row->key))) {
+        row->number = PyLong_AsSsize_t(row->key);
+        row->has_index = row->number != -1 || !PyErr_Occurred();
+        PyErr_Clear();          /* an index that large is in no list */
+    }
+    row->hash = PyObject_Hash(row->key);
+    return row->hash != -1 && (kind != SOURCE_MEMBER || (row->number >= 0 && row->number < MEMBERS));
+}
+
+static bool is_expected_valid(GuardRow *row)
+{
+    switch (row->kind) {
+    case GUARD_TYPE:
+    case GUARD_IDENTITY: return row->number == 0 || PyWeakref_CheckRefExact(row->payload);
+    case GUARD_ARRAY:
+        if (!bcjit_is_dtype(row->payload)) {
+            return false;
+        }
+        bcjit_array_row(row);
+        return true;
+    case GUARD_EQUALS:
+        if (PyLong_CheckExact(row->payload)) {
+            int overflow;
+            row->integer = PyLong_AsLongLongAndOverflow(row->payload, &overflow);
+            row->has_integer = !overflow;
+        }
+        return true;
+    case GUARD_ABSENT:
+    case GUARD_NO_INSTANCE_ATTR:
+        row->hash = PyObject_Hash(row->payload);
+        return row->hash != -1 &&
+               (row->kind == GUARD_ABSENT || PyUnicode_CheckExact(row->payload));
+    case GUARD_KEYS: return PyTuple_CheckExact(row->payload);
+    case GUARD_RELATION:
+        row->relation = bcjit_relation_parse(row->payload, row->ready);
+        return row->relation != NULL;
+    case GUARD_SAME_OBJECT:
+    case GUARD_OVERLAP: {
+        long other = PyLong_AsLong(row->payload);
+        row->other = (int)other;
+        return other >= 0 && other < row->ready;
+    }
+    default: return true;
+    }
+}
+
+static bool parse_guard(GuardRow *row, PyObject *item, int ready_before, int n_sources)
+{
+    int kind;
+    if (!PyTuple_Check(item) || !PyArg_ParseTuple(item, "iiiOn", &kind, &row->source, &row->ready,
+                                                  &row->payload, &row->number)) {
+        return false;
+    }
+    bool may_lack_source = kind == GUARD_RELATION || kind == GUARD_UNBOUND_CELL;
+    if (kind < 0 || kind >= GUARD_KINDS || row->ready < ready_before || row->ready > n_sources ||
+        row->source >= row->ready || row->source < (may_lack_source ? -1 : 0)) {
+        return false;
+    }
+    row->kind = (enum guard_kind)kind;
+    return is_expected_valid(row);
+}
+
+static bool parse(GuardTree *tree, PyObject *sources, PyObject *guards)
+{
+    tree->n_sources = (int)PyTuple_GET_SIZE(sources);
+    tree->sources = PyMem_Calloc(tree->n_sources + 1, sizeof(SourceRow));
+    tree->guards = PyMem_Calloc(PyTuple_GET_SIZE(guards) + 1, sizeof(GuardRow));
+    if (tree->sources == NULL || tree->guards == NULL) {
+        PyErr_NoMemory();
+        return false;
+    }
+    for (int i = 0; i < tree->n_sources; i++) {
+        if (!parse_source(&tree->sources[i], PyTuple_GET_ITEM(sources, i), i)) {
+            return false;
+        }
+    }
+    int ready = 0;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(guards); i++) {
+        tree->n_guards = i + 1; /* what is half made is freed */
+        if (!parse_guard(&tree->guards[i], PyTuple_GET_ITEM(guards, i), ready, tree->n_sources)) {
+            return false;
+        }
+        ready = tree->guards[i].ready;
+    }
+    return true;
+}
+
+/* ---- the type ------------------------------------------------------------------------------- */
+
+static PyObject *tree_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"spec", NULL};
+    PyObject *specification, *sources, *guards;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!:GuardTree", names, &PyTuple_Type,
+                                     &specification) ||
+        !PyArg_ParseTuple(specification, "O!O!;spec: (sources, guards) is expected", &PyTuple_Type,
+                          &sources, &PyTuple_Type, &guards)) {
+        return NULL;
+    }
+    GuardTree *tree = (GuardTree *)type->tp_alloc(type, 0);
+    if (tree == NULL) {
+        return NULL;
+    }
+    tree->specification = Py_NewRef(specification);
+    if (!parse(tree, sources, guards)) {
+        if (!PyErr_Occurred()) {
+            PyErr_SetString(PyExc_ValueError, "spec: rows as bcjit.guards.compile makes them are expected");
+        }
+        Py_DECREF(tree);
+        return NULL;
+    }
+    return (PyObject *)tree;
+}
+
+static int tree_traverse(GuardTree *tree, visitproc visit, void *arg)
+{
+    Py_VISIT(tree->specification);
+    return 0;
+}
+
+static int tree_clear(GuardTree *tree)
+{
+    Py_CLEAR(tree->specification);
+    return 0;
+}
+
+static void tree_dealloc(GuardTree *tree)
+{
+    PyObject_GC_UnTrack(tree);
+    tree_clear(tree);
+    for (Py_ssize_t i = 0; i < tree->n_guards; i++) {
+        bcjit_relation_free(tree->guards[i].relation);
+    }
+    PyMem_Free(tree->guards);
+    PyMem_Free(tree->sources);
+    Py_TYPE(tree)->tp_free((PyObject *)tree);
+}
+
+static PyObject *tree_check(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    if (nargs < 2 || nargs > 3 || !PyTuple_Check(args[0]) || !PyFunction_Check(args[1]) ||
+        (nargs == 3 && args[2] != Py_None && !PyTuple_CheckExact(args[2]))) {
+        PyErr_SetString(PyExc_TypeError, "check(values: tuple, func: function, closure: tuple | None = None)");
+        return NULL;
+    }
+    Py_INCREF(self);            /* foreign code may run: see bcjit_check_pin */
+    Py_ssize_t failed = bcjit_guards_check(self, &PyTuple_GET_ITEM(args[0], 0),
+                                           PyTuple_GET_SIZE(args[0]), args[1],
+                                           nargs == 3 ? args[2] : NULL);
+    Py_DECREF(self);
+    return PyLong_FromSsize_t(failed);
+}
+
+static PyMethodDef tree_methods[] = {
+    {"check", (PyCFunction)(void (*)(void))tree_check, METH_FASTCALL,
+     "check(values, func, closure=None)\n--\n\n"
+     "Return -1 if every guard holds, else the index of the first that fails."},
+    {NULL, NULL, 0, NULL},
+};
+
+PyTypeObject BcjitGuardTree_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "bcjit._core.GuardTree",
+    .tp_doc = "GuardTree(spec)\n--\n\nGuards as bcjit.guards.compile.specification gives them.",
+    .tp_basicsize = sizeof(GuardTree),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .tp_new = tree_new,
+    .tp_dealloc = (destructor)tree_dealloc,
+    .tp_traverse = (traverseproc)tree_traverse,
+    .tp_clear = (inquiry)tree_clear,
+    .tp_methods = tree_methods,
+};
+
+int bcjit_guards_init(PyObject *module)
+{
+    if (bcjit_values_init_numpy() < 0 || bcjit_sources_init() < 0) {
+        return -1;
+    }
+    return PyModule_AddType(module, &BcjitGuardTree_Type);
+}

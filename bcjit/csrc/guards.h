@@ -1,0 +1,156 @@
+/* guards.h - what the files of the guard tree share: its rows, and the state of one check.
+ *
+ * The tree runs no user code and never raises. (A dict with keys of user classes may compare them,
+ * as it does for everybody: see bcjit_check_pin.) Semantics: bcjit/guards/evaluate.py; the rows:
+ * bcjit/guards/compile.py.
+ */
+#ifndef BCJIT_GUARDS_H
+#define BCJIT_GUARDS_H
+
+#include "core.h"
+#include "compat_dict.h"
+
+#include <stdint.h>
+
+/* bcjit.guards.source.SourceKind */
+enum source_kind {
+    SOURCE_LOCAL, SOURCE_GLOBAL, SOURCE_BUILTIN, SOURCE_CELL, SOURCE_ATTR, SOURCE_MODULE_ATTR,
+    SOURCE_TYPE, SOURCE_MRO, SOURCE_ITEM, SOURCE_LENGTH, SOURCE_SHAPE, SOURCE_MEMBER,
+    SOURCE_CELL_OF, SOURCE_GLOBALS, SOURCE_BUILTINS, SOURCE_KINDS
+};
+
+/* bcjit.guards.source.MEMBERS */
+enum member {
+    MEMBER_CODE, MEMBER_DEFAULTS, MEMBER_KWDEFAULTS, MEMBER_GLOBALS, MEMBER_CLOSURE, MEMBER_SELF,
+    MEMBER_FUNC, MEMBER_FGET, MEMBER_CLASS_SELF, MEMBERS
+};
+
+/* bcjit.guards.guard.GuardKind */
+enum guard_kind {
+    GUARD_TYPE, GUARD_IDENTITY, GUARD_EQUALS, GUARD_ARRAY, GUARD_ABSENT, GUARD_NO_INSTANCE_ATTR,
+    GUARD_UNBOUND_CELL, GUARD_KEYS, GUARD_RELATION, GUARD_SAME_OBJECT, GUARD_OVERLAP, GUARD_KINDS
+};
+
+/* bcjit.guards.compile.Operation */
+enum operation {
+    OP_CONSTANT, OP_SYMBOL, OP_ADD, OP_MULTIPLY, OP_FLOOR_DIVIDE, OP_MODULO, OP_MINIMUM, OP_MAXIMUM,
+    OPERATIONS
+};
+enum comparison { COMPARE_EQ, COMPARE_NE, COMPARE_LE, COMPARISONS };
+
+/* Objects in rows are borrowed from the tree's specification. */
+typedef struct {
+    enum source_kind kind;
+    int base;                   /* -1: a root */
+    Py_ssize_t number;
+    PyObject *key;
+    Py_hash_t hash;             /* of key */
+    bool has_index;             /* ITEM: number is the index in a list or tuple */
+    Py_ssize_t hint;            /* ATTR: where the name was in the shared keys of the class */
+} SourceRow;
+
+typedef struct {
+    enum operation operation;
+    int64_t operand;
+    PyObject *constant;         /* CONSTANT: the operand as an int */
+} Instruction;
+
+typedef struct {
+    enum comparison comparison;
+    bool fits;                  /* constants fit int64 and the stack is small */
+    int n_symbols;
+    int *symbols;               /* places of their sources */
+    Py_ssize_t n_instructions;
+    Py_ssize_t depth;
+    Instruction *instructions;
+} RelationProgram;
+
+enum dtype_class { DTYPE_UNIQUE, DTYPE_NUMBER, DTYPE_COMPARED };
+
+typedef struct {
+    enum guard_kind kind;
+    int source;                 /* -1: none */
+    int ready;                  /* sources to have been fetched */
+    Py_ssize_t number;
+    PyObject *payload;
+    Py_hash_t hash;             /* of the payload, where it is a key */
+    int other;                  /* SAME_OBJECT, OVERLAP: the other source */
+    bool has_integer;           /* EQUALS: the payload is an int that fits */
+    int64_t integer;
+    int type_num;               /* ARRAY */
+    enum dtype_class dtype_class;
+    bool native;
+    RelationProgram *relation;
+} GuardRow;
+
+#define SLOT_OWNED 1            /* the reference is ours */
+#define SLOT_NUMBER 2           /* number is the value; object may be NULL until it is asked for */
+
+typedef struct {
+    PyObject *object;
+    int64_t number;
+    unsigned char flags;
+} Slot;
+
+typedef struct {
+    PyObject *const *values;
+    Py_ssize_t n_values;
+    PyObject *func;
+    PyObject *closure;          /* tuple or NULL */
+    Slot *slots;
+    int fetched;                /* slots that are filled */
+} Check;
+
+static inline void bcjit_slot_borrow(Slot *slot, PyObject *object)
+{
+    slot->object = object;
+    slot->flags = 0;
+}
+static inline void bcjit_slot_own(Slot *slot, PyObject *object)
+{
+    slot->object = object;
+    slot->flags = SLOT_OWNED;
+}
+static inline void bcjit_slot_number(Slot *slot, Py_ssize_t number)
+{
+    slot->object = NULL;
+    slot->number = number;
+    slot->flags = SLOT_NUMBER;
+}
+
+/* guard_sources.c */
+int bcjit_sources_init(void);
+/* Fills the next slot; false when the value cannot be had. */
+bool bcjit_source_fetch(Check *check, SourceRow *row);
+/* Borrowed; NULL only without memory, error cleared. */
+PyObject *bcjit_slot_object(Slot *slot);
+/* Owns every reference fetched so far: before a lookup that may run foreign code. */
+void bcjit_check_pin(Check *check);
+/* 1: found, in *slot; 0: absent; -1: failed. */
+int bcjit_check_dict_get(Check *check, PyObject *dict, PyObject *key, Py_hash_t hash, Slot *slot);
+enum attribute { ATTRIBUTE_FOUND, ATTRIBUTE_ABSENT, ATTRIBUTE_COMPUTED, ATTRIBUTE_OPAQUE };
+enum attribute bcjit_instance_attribute(Check *check, PyObject *obj, PyObject *name,
+                                        Py_hash_t hash, Py_ssize_t *hint, Slot *slot);
+int bcjit_instance_dict_get(Check *check, PyObject *obj, PyObject *name, Py_hash_t hash,
+                            Py_ssize_t *hint, Slot *slot);
+/* Borrowed cell, NULL when there is none. */
+PyObject *bcjit_cell_at(PyObject *cells, Py_ssize_t index);
+PyObject *bcjit_check_cells(const Check *check);
+
+/* guard_values.c */
+int bcjit_values_init_numpy(void);
+void bcjit_array_row(GuardRow *row);
+bool bcjit_is_dtype(PyObject *object);
+bool bcjit_equals_exactly(PyObject *found, PyObject *expected);
+bool bcjit_array_holds(const GuardRow *row, PyObject *value);
+/* The size of an axis, -1 when value is no exact ndarray with that axis. */
+Py_ssize_t bcjit_array_size(PyObject *value, Py_ssize_t axis);
+bool bcjit_arrays_overlap(PyObject *left, PyObject *right, bool expected);
+bool bcjit_keys_hold(PyObject *value, PyObject *keys);
+
+/* guard_relation.c */
+RelationProgram *bcjit_relation_parse(PyObject *payload, int ready);
+void bcjit_relation_free(RelationProgram *program);
+bool bcjit_relation_holds(Check *check, const RelationProgram *program);
+
+#endif
