@@ -16,10 +16,12 @@ from bcjit.bytecode.instruction import (
     Region,
     stack_effect,
 )
+from bcjit.bytecode.resume import CannotResume, resume_code
 
 __all__ = [
     "JUMPS",
     "TERMINATORS",
+    "CannotResume",
     "Instruction",
     "Listing",
     "Op",
@@ -28,5 +30,6 @@ __all__ = [
     "UnsupportedPython",
     "decode",
     "encode",
+    "resume_code",
     "stack_effect",
 ]

@@ -183,7 +183,9 @@ def encode(listing: Listing) -> CodeType:
         if label <= here:
             made.name = dialect.jumps_back.get(made.name, made.name)
     handlers = _handlers(listing, natives, owners, first)
-    return assemble(NativeCode(listing.code, natives, handlers))
+    deepest = max((depth for depth in listing.depths() if depth is not None), default=0)
+    code = assemble(NativeCode(listing.code, natives, handlers))
+    return code.replace(co_stacksize=max(code.co_stacksize, deepest))
 
 
 def _write_at(listing: Listing, index: int, dialect: Dialect) -> tuple[int, tuple[Native, ...]]:

@@ -15,11 +15,12 @@ from types import CodeType
 from typing import Final
 
 from bcjit.bytecode.instruction import Op
+from bcjit.errors import BcjitError
 
 Pieces = tuple[tuple[Op, object], ...]
 
 
-class UnsupportedPython(Exception):  # noqa: N818 - the public name
+class UnsupportedPython(BcjitError):
     """This Python, or bytecode that no compiler of this Python makes, cannot be decoded."""
 
 
@@ -256,6 +257,9 @@ class Dialect:
     jumps_back: Mapping[str, str]  # forward jump -> the backward one
     pairs: Mapping[str, tuple[str, str]]  # two slots of four bits -> the two opcodes
     takes_bool: frozenset[str]  # before which the bool that COMPARE_OP was asked for is a truth test of its own
+    slot_opcodes: frozenset[str]  # whose argument is one slot of the fast locals
+    checked_loads: Mapping[str, str]  # load of a local -> the load that tests whether it is bound
+    moving_load: tuple[str, ...]  # push a local and unbind it
     for_iter_skips: bool  # an exhausted FOR_ITER goes on behind its END_FOR
     null_first: bool  # the NULL of a call is below the callable
 
@@ -657,6 +661,12 @@ _JUMPS_BACK_311: Final[Mapping[str, str]] = {
     },
 }
 
+
+def _slot_opcodes(renames: Mapping[str, Rename]) -> frozenset[str]:
+    return frozenset(name for name, (_, kind) in renames.items() if kind in _SLOT_KINDS)
+
+
+_SLOT_KINDS: Final = frozenset({Kind.LOCAL, Kind.CELL})
 _DIALECTS: Final[Mapping[tuple[int, int], Dialect]] = {
     (3, 11): Dialect(
         version=(3, 11),
@@ -671,6 +681,9 @@ _DIALECTS: Final[Mapping[tuple[int, int], Dialect]] = {
         jumps_back=_JUMPS_BACK_311,
         pairs={},
         takes_bool=frozenset(),
+        slot_opcodes=_slot_opcodes(_RENAMES_311) | {"LOAD_CLASSDEREF"},
+        checked_loads={},
+        moving_load=("LOAD_FAST", "DELETE_FAST"),
         for_iter_skips=False,
         null_first=True,
     ),
@@ -687,6 +700,9 @@ _DIALECTS: Final[Mapping[tuple[int, int], Dialect]] = {
         jumps_back=_JUMPS_BACK,
         pairs={},
         takes_bool=frozenset(),
+        slot_opcodes=_slot_opcodes(_RENAMES_312),
+        checked_loads={"LOAD_FAST": "LOAD_FAST_CHECK"},
+        moving_load=("LOAD_FAST_AND_CLEAR",),
         for_iter_skips=True,
         null_first=True,
     ),
@@ -707,6 +723,9 @@ _DIALECTS: Final[Mapping[tuple[int, int], Dialect]] = {
             "STORE_FAST_STORE_FAST": ("STORE_FAST", "STORE_FAST"),
         },
         takes_bool=frozenset({"POP_JUMP_IF_TRUE", "POP_JUMP_IF_FALSE", "UNARY_NOT"}),
+        slot_opcodes=_slot_opcodes(_RENAMES_313) | {"LOAD_FAST"},
+        checked_loads={"LOAD_FAST": "LOAD_FAST_CHECK"},
+        moving_load=("LOAD_FAST_AND_CLEAR",),
         for_iter_skips=True,
         null_first=False,
     ),

@@ -508,15 +508,19 @@ class Listing:
         return self._depths[0]
 
     def stack_depth(self) -> int:
-        """The deepest the stack gets, by the declared effects."""
-        deepest = 0
-        for instruction, depth in zip(self.instructions, self.depths(), strict=True):
+        """The deepest the stack gets between groups, by the declared effects.
+
+        Inside a group a virtual stack may be one deeper than the native one: RETURN_CONST pushes nothing natively.
+        """
+        depths, deepest = self.depths(), 0
+        for index, instruction in enumerate(self.instructions):
+            depth, region = depths[index], instruction.handler
             if depth is None:
                 continue
-            pops, pushes = stack_effect(instruction.op, instruction.arg)
-            region = instruction.handler
-            in_handler = region.depth + region.lasti + 1 if region is not None else 0
-            deepest = max(deepest, depth, depth - pops + pushes, in_handler)
+            if self._first[instruction.offset] == index:
+                deepest = max(deepest, depth)
+            if region is not None:
+                deepest = max(deepest, region.depth + region.lasti + 1)
         return deepest
 
     def line_of(self, index: int) -> int:

@@ -1,0 +1,238 @@
+"""Resume functions: code that takes live values as arguments and goes on inside the original bytecode.
+
+A resume function is a short prologue and the original native instructions with their exception table, its fast locals
+renumbered. It decides nothing: the caller says what is live. It does not handle generators.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import CodeType
+from typing import Final
+
+from bcjit.bytecode.assembler import (
+    NativeCode,
+    NativeHandler,
+    NativeInstruction,
+    assemble_tables,
+    parse,
+)
+from bcjit.bytecode.decode import decode
+from bcjit.bytecode.dialect import Dialect, Operands, current
+from bcjit.bytecode.instruction import Instruction, Listing, Op, Position, Region
+from bcjit.errors import BcjitError
+
+_CO_VARARGS: Final = 0x04
+_CO_VARKEYWORDS: Final = 0x08
+
+
+class CannotResume(BcjitError):
+    """No function can go on at this offset: it lies in the prologue, inside a group, or is never reached."""
+
+
+def resume_code(
+    code: CodeType, offset: int, stack: tuple[bool, ...], bound: tuple[str, ...]
+) -> CodeType:
+    """Code that goes on in `code` at `offset`.
+
+    Parameters
+    ----------
+    offset
+        Start of a group of ``decode(code)``.
+    stack
+        One flag for each slot of the stack there, bottom first: True for a NULL.
+    bound
+        The bound locals that are not cells, in the order of ``co_varnames``. The other locals start unbound.
+
+    Returns
+    -------
+    CodeType
+        Its arguments are the values of `bound`, then those of the slots that are not NULL. Its free variables are
+        ``co_cellvars + co_freevars`` of `code`. Everything a traceback shows is that of `code`.
+
+    Raises
+    ------
+    CannotResume
+        If `offset` is no place to go on.
+    ValueError
+        If `stack` or `bound` does not fit `code`.
+    """
+    listing = decode(code)
+    entry = _entry(listing, offset)
+    if listing.depths()[listing.index_of(offset)] != len(stack):
+        raise ValueError(f"{code.co_qualname} has another stack depth than {len(stack)} at {offset}")
+    layout = _Layout.of(code, stack, bound)
+    native = parse(code)
+    target = next(n for n in native.instructions if n.offset == offset)
+    handlers = native.handlers
+    _renumber(native, layout)
+    _drop_prologue(native)
+    prologue = _prologue(layout, stack, entry, target)
+    region = _native_region(listing, entry.handler, handlers)
+    if region is not None:
+        # from RESUME on a signal can raise: it must find the handler of the place where the user's code is
+        start = next(n for n in prologue if n.name == "RESUME")
+        first = native.instructions[0]
+        own = NativeHandler(start, first, region.target, region.depth, region.lasti)
+        handlers = [own, *handlers]
+    tables = assemble_tables([*prologue, *native.instructions], handlers, code.co_firstlineno)
+    return code.replace(
+        co_code=tables.co_code,
+        co_linetable=tables.co_linetable,
+        co_exceptiontable=tables.co_exceptiontable,
+        co_varnames=layout.varnames,
+        co_nlocals=len(layout.varnames),
+        co_cellvars=(),
+        co_freevars=layout.freevars,
+        co_argcount=layout.argcount,
+        co_posonlyargcount=0,
+        co_kwonlyargcount=0,
+        co_flags=code.co_flags & ~(_CO_VARARGS | _CO_VARKEYWORDS),
+    )
+
+
+def _entry(listing: Listing, offset: int) -> Instruction:
+    """The virtual instruction to go on at."""
+    name = listing.code.co_qualname
+    if listing.is_generator() is not None:
+        raise CannotResume(f"{name} is a generator or a coroutine")
+    if not listing.is_group_start(offset):
+        raise CannotResume(f"{name}: offset {offset} is inside a group of instructions, or no instruction")
+    index = listing.index_of(offset)
+    started = next(i for i, instruction in enumerate(listing.instructions) if instruction.op is Op.RESUME)
+    if index <= started:
+        raise CannotResume(f"{name} has not started at offset {offset}: its cells are not made yet")
+    # an exhausted FOR_ITER goes on behind its END_FOR, so nothing arrives here
+    if listing[index].op is Op.END_FOR or listing.depths()[index] is None:
+        raise CannotResume(f"{name}: offset {offset} is never reached")
+    if _cells_missing(listing, index):
+        raise CannotResume(f"{name}: at offset {offset} a comprehension has not made its cells yet")
+    return listing[index]
+
+
+def _cells_missing(listing: Listing, index: int) -> set[object]:
+    """Cells whose slot is empty there: an inlined comprehension clears it and makes its own, in straight-line code."""
+    cells = {*listing.code.co_cellvars, *listing.code.co_freevars}
+    missing: set[object] = set()
+    for instruction in listing.instructions[:index]:
+        if instruction.op is Op.LOAD_FAST_AND_CLEAR and instruction.arg in cells:
+            missing.add(instruction.arg)
+        elif instruction.op in {Op.MAKE_CELL, Op.STORE_FAST}:
+            missing.discard(instruction.arg)
+    return missing
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """The fast locals of the resume function: arguments, then unbound locals, then the cells as free variables."""
+
+    varnames: tuple[str, ...]
+    freevars: tuple[str, ...]
+    argcount: int
+    temporaries: tuple[int, ...]  # slots that carry the stack
+    slots: tuple[int, ...]  # new slot of each slot of the original
+    unbound: frozenset[int]  # new slots
+
+    @classmethod
+    def of(cls, code: CodeType, stack: tuple[bool, ...], bound: tuple[str, ...]) -> _Layout:
+        old = Operands.of(code)
+        plain = [name for slot, name in enumerate(old.slots) if slot not in old.cells]
+        if [name for name in plain if name in bound] != list(bound):
+            message = f"{bound} are not locals of {code.co_qualname} in the order of {tuple(plain)}"
+            raise ValueError(message)
+        temporaries = [f".s{slot}" for slot, null in enumerate(stack) if not null]
+        others = [name for name in plain if name not in bound]
+        varnames = (*bound, *temporaries, *others)
+        freevars = code.co_cellvars + code.co_freevars
+        new_local = {name: slot for slot, name in enumerate(varnames)}
+        new_cell = {name: len(varnames) + slot for slot, name in enumerate(freevars)}
+        argcount = len(bound) + len(temporaries)
+        return cls(
+            varnames,
+            freevars,
+            argcount,
+            tuple(range(len(bound), argcount)),
+            tuple(
+                (new_cell if slot in old.cells else new_local)[name]
+                for slot, name in enumerate(old.slots)
+            ),
+            frozenset(range(argcount, len(varnames))),
+        )
+
+
+def _renumber(native: NativeCode, layout: _Layout) -> None:
+    """Give every instruction the new slots; split the pairs whose new slots do not fit, or need a test."""
+    dialect = current()
+    renumbered: list[NativeInstruction] = []
+    for instruction in native.instructions:
+        renumbered.append(instruction)
+        if instruction.name in dialect.slot_opcodes:
+            instruction.arg = layout.slots[instruction.arg]
+            instruction.name = _checked(instruction, layout, dialect)
+        elif instruction.name in dialect.pairs:
+            first, second = (layout.slots[n] for n in (instruction.arg >> 4, instruction.arg & 15))
+            if max(first, second) <= 15 and not {first, second} & layout.unbound:
+                instruction.arg = first << 4 | second
+                continue
+            names = dialect.pairs[instruction.name]
+            other = NativeInstruction(names[1], second, instruction.position)
+            instruction.name, instruction.arg = names[0], first
+            instruction.name = _checked(instruction, layout, dialect)
+            other.name = _checked(other, layout, dialect)
+            renumbered.append(other)
+    native.instructions[:] = renumbered
+
+
+def _checked(instruction: NativeInstruction, layout: _Layout, dialect: Dialect) -> str:
+    """The opcode to use: the compiler left out tests for unbound locals by what it knew of the way here."""
+    if instruction.arg in layout.unbound:
+        return dialect.checked_loads.get(instruction.name, instruction.name)
+    return instruction.name
+
+
+def _drop_prologue(native: NativeCode) -> None:
+    """Remove what is before the first RESUME and itself: cells exist already, and nothing jumps there."""
+    names = [instruction.name for instruction in native.instructions]
+    del native.instructions[: names.index("RESUME") + 1]
+
+
+def _prologue(
+    layout: _Layout, stack: tuple[bool, ...], entry: Instruction, target: NativeInstruction
+) -> list[NativeInstruction]:
+    dialect = current()
+    prologue: list[NativeInstruction] = []
+
+    def emit(name: str, arg: int = 0, position: Position = target.position) -> None:
+        prologue.append(NativeInstruction(name, arg, position))
+
+    if layout.freevars:
+        emit("COPY_FREE_VARS", len(layout.freevars))
+    temporaries = iter(layout.temporaries)
+    for null in stack:
+        if null:
+            emit("PUSH_NULL")
+            continue
+        slot = next(temporaries)
+        for name in dialect.moving_load:  # the argument must not keep the value alive, nor show in f_locals
+            emit(name, slot)
+    emit("RESUME")
+    if entry.op is Op.TO_BOOL and target.name in dialect.takes_bool:
+        # the comparison before it gave a bool; what arrives here may be any object
+        emit("TO_BOOL", position=entry.position)
+    emit("JUMP_FORWARD")
+    prologue[-1].target = target
+    return prologue
+
+
+def _native_region(
+    listing: Listing, region: Region | None, handlers: list[NativeHandler]
+) -> NativeHandler | None:
+    if region is None:
+        return None
+    offset = listing[region.handler].offset
+    return next(
+        handler
+        for handler in handlers
+        if (handler.target.offset, handler.depth, handler.lasti)
+        == (offset, region.depth, region.lasti)
+    )

@@ -1,0 +1,381 @@
+"""Functions left at every possible instruction and resumed behave as if nothing had happened.
+
+`leaving_at` makes a first half that leaves at an offset and hands its frame to the driver `run`; the driver goes on in
+`resume_code`. The frame itself says what is live, so that no analysis is trusted.
+"""
+
+import collections
+import contextlib
+import gc
+import re
+import sys
+import traceback
+import types
+import weakref
+
+import pytest
+
+from bcjit.bytecode import Op, decode
+from bcjit.bytecode.assembler import NativeHandler, NativeInstruction, assemble_tables, parse
+from bcjit.bytecode.dialect import current, slot_names
+from bcjit.bytecode.resume import CannotResume, resume_code
+
+NATIVE = NativeInstruction
+GLOBAL = 10
+
+
+class Left:
+    """What a frame held when it left: the state that the driver gets."""
+
+    def __init__(self, code, offset, stack, bound, values, closure):
+        self.code, self.offset, self.stack, self.bound = code, offset, stack, bound
+        self.values, self.closure = values, closure
+
+
+def leave(original, code, offset, depth, *closure):
+    """Called by a first half, on its way out."""
+    frame_locals = sys._getframe(1).f_locals
+    temporaries = [f".t{slot}" for slot in range(depth)]
+    stack = tuple(name not in frame_locals for name in temporaries)
+    cells = original.co_cellvars + original.co_freevars
+    bound = tuple(n for n in original.co_varnames if n in frame_locals and n not in cells)
+    names = (*bound, *(name for name in temporaries if name in frame_locals))
+    return Left(original, offset, stack, bound, [frame_locals[name] for name in names], closure)
+
+
+def leaving_at(original, offset, resumed=None):
+    """`original` changed so that it leaves at `offset`, or a resume function of it, when it comes there once more."""
+    code = resumed or original
+    depth = decode(original).depths()[decode(original).index_of(offset)]
+    native = parse(code)
+    entry_jump = None
+    if resumed is None:
+        target = next(n for n in native.instructions if n.offset == offset)
+    else:
+        entry_jump = next(n for n in native.instructions if n.name == "JUMP_FORWARD")
+        target = entry_jump.target
+    temporaries = tuple(f".t{slot}" for slot in range(depth))
+    varnames = code.co_varnames + temporaries
+    old = slot_names(code.co_varnames, code.co_cellvars, code.co_freevars)
+    shift = len(temporaries)
+    cells = [old.index(name) for name in original.co_cellvars + original.co_freevars]
+
+    def moved(slot):
+        return slot if slot < len(code.co_varnames) else slot + shift
+
+    dialect = current()
+    for n in native.instructions:
+        if n.name in dialect.slot_opcodes:
+            n.arg = moved(n.arg)
+    consts = [*code.co_consts, leave, original, code, offset, depth]
+    first = len(code.co_consts)
+    at = target.position
+    end = [NATIVE("STORE_FAST", len(code.co_varnames) + s, at) for s in reversed(range(depth))]
+    call = [NATIVE("LOAD_CONST", first, at)]
+    call.insert(0 if dialect.null_first else 1, NATIVE("PUSH_NULL", 0, at))
+    end += call
+    end += [NATIVE("LOAD_CONST", first + k, at) for k in range(1, 5)]
+    load_cell = "LOAD_CLOSURE" if "LOAD_CLOSURE" in dialect.renames else "LOAD_FAST"
+    end += [NATIVE(load_cell, moved(slot), at) for slot in cells]
+    count = 4 + len(cells)
+    end += [NATIVE("PRECALL", count, at)] if sys.version_info < (3, 12) else []
+    end += [NATIVE("CALL", count, at), NATIVE("RETURN_VALUE", 0, at)]
+    jump = NATIVE("JUMP_FORWARD", 0, at, end[0])
+    for n in native.instructions:
+        if n.target is target and n is not entry_jump:
+            n.target = jump
+    for h in native.handlers:
+        h.target = jump if h.target is target else h.target
+        h.end = end[0] if h.end is None else jump if h.end is target else h.end
+    native.instructions.insert(native.instructions.index(target), jump)
+    handlers: list[NativeHandler] = native.handlers
+    tables = assemble_tables([*native.instructions, *end], handlers, code.co_firstlineno)
+    return code.replace(
+        co_code=tables.co_code,
+        co_linetable=tables.co_linetable,
+        co_exceptiontable=tables.co_exceptiontable,
+        co_varnames=varnames,
+        co_nlocals=len(varnames),
+        co_consts=tuple(consts),
+        co_stacksize=code.co_stacksize + 6 + len(cells),
+    )
+
+
+def run(function, args, kwargs, again=False):
+    """Drive `function` over its parts. `again`: each part leaves at the same place when it comes there once more."""
+    result = function(*args, **kwargs)
+    while type(result) is Left:
+        code = resume_code(result.code, result.offset, result.stack, result.bound)
+        if again:
+            code = leaving_at(result.code, result.offset, code)
+        part = types.FunctionType(code, function.__globals__, function.__name__, None, result.closure)
+        values = result.values
+        del result, code
+        result = part(*values)
+    return result
+
+
+# -- samples -----------------------------------------------------------------------------------------------------------
+class CM:
+    def __init__(self, log, swallow=False):
+        self.log, self.swallow = log, swallow
+
+    def __enter__(self):
+        self.log.append("enter")
+        return self
+
+    def __exit__(self, kind, value, tb):
+        self.log.append(("exit", kind and kind.__name__))
+        return self.swallow
+
+
+def loops(n, log):
+    t = 0
+    for i in range(n):
+        for j in (1, 2):
+            t += i * j + len(log) + GLOBAL
+        if i == 3:
+            continue
+        log.append(t)
+    else:
+        log.append("else")
+    while t > 0 and not (t == 3 or t < 0):
+        t //= 5
+        if t % 2:
+            continue
+        log.append(t)
+    return t, log
+
+
+def withs(n, log):
+    with CM(log) as c:
+        for i in range(n):
+            log.append(i)
+            with CM(log, True):
+                if i == 1:
+                    raise ValueError(i)
+                log.append(str(i))
+        r = c
+    return len(log), log
+
+
+def tries(n, log):
+    try:
+        log.append(1)
+        try:
+            x = n / (n - 2)
+        except ZeroDivisionError as e:
+            log.append(repr(e))
+            x = -1
+            try:
+                raise KeyError("a")
+            except KeyError:
+                log.append(sys.exc_info()[0].__name__)
+            log.append(sys.exc_info()[0].__name__)
+            if log:
+                raise
+        finally:
+            log.append("fin")
+    except ArithmeticError as e2:
+        log.append(type(e2.__context__).__name__)
+        return "caught", log
+    return x, log
+
+
+def cells(n, log):
+    acc = []
+
+    def add(v):
+        nonlocal n
+        n += 1
+        acc.append(v + n)
+        return acc
+
+    for k in range(3):
+        add(k)
+        log.append(lambda: k)
+    k = 7
+    return n, acc, [f() for f in log], add(1)
+
+
+def make_free(z):
+    def free(n, log):
+        nonlocal z
+        w = z + n
+
+        def g():
+            return w + z
+
+        z = 5
+        for q in (1, 2):
+            log.append(g() + q)
+        return log, (lambda: z)()
+
+    return free
+
+
+def calls(n, log, *args, k=3, **kw):
+    d = {"a": n, **kw}
+    log.append(sorted(d.items(), key=lambda p: p[0]))
+    s = max(n, k, *args, key=abs)
+    f"{s!r:>{k}} {n}"
+    a, *b = args
+    print(a, b, sep="", end="", file=type("F", (), {"write": log.append}))
+    return log, s, a, b, {**d}, [*args, 1], n if k else s
+
+
+def comprehensions(n, log):
+    i = "outer"
+    a = [i * 2 for i in range(n) if i]
+    b = {x: y for x, y in zip(a, a)}
+    c = [(lambda: w)() + n for w in a]
+    log.append(sum(v for v in a))
+    return a, b, c, i, log
+
+
+def branches(n, log):
+    assert 0 <= n < 100, "x"
+    y = n if n > 2 else -n
+    ok = not n < 3
+    both = n < y < 100 or n
+    if 1 < n <= y and n not in log:
+        log.append("chain")
+    del y
+    try:
+        y
+    except UnboundLocalError:
+        log.append("unbound")
+    match n:
+        case 1 | 2:
+            log.append("m12")
+        case int(x) if x > 3:
+            log.append(x)
+        case _:
+            log.append("other")
+    return log, ok, both
+
+
+def raises(n, log):
+    for i in range(n):
+        with CM(log):
+            log.append(i)
+            if i == 1:
+                raise ValueError(f"boom {i}") from KeyError("k")
+    return log
+
+
+def imports(n, log):
+    import math
+    import os.path as p
+    from math import sqrt
+
+    x = math.floor(sqrt(n))
+    x += n
+    x **= 2
+    log[len(log) :] = [x]
+    log[0] += 1
+    return log, log[0:1], p.sep, -x, ~x, not x, (x, n), {x}, x is None, x in log
+
+
+def many_locals(n, log):
+    a = b = c = d = e = f = g = h = i = j = k = m = n + 1
+    o, p, q, r, s = a, b, c, d, e
+    o, p = p, o
+    q = r
+    t = s
+    log.append((o, p, q, t))
+    return (a, b, c, d, e, f, g, h, i, j, k, m, o, p, q, r, s, t), log
+
+
+class Methods:
+    def __init__(self, n):
+        self.n = n
+
+    def plain(self, log):
+        log.append(self.n)
+        return super().__repr__()[:5], log.__len__()
+
+
+SAMPLES = [
+    (loops, [(6, [1])]),
+    (withs, [(3, [])]),
+    (tries, [(2, []), (3, [])]),
+    (cells, [(1, [])]),
+    (make_free(100), [(2, [])]),
+    (calls, [(1, [], 5, -9)]),
+    (comprehensions, [(4, [])]),
+    (branches, [(5, []), (1, []), (4, [])]),
+    (raises, [(3, [])]),
+    (imports, [(9, [3])]),
+    (many_locals, [(1, [])]),
+    (Methods.plain, [(Methods(3), [])]),
+]
+
+
+def outcome(call):
+    """Result or exception of `call`, and the traceback's entries. `call` returns (log, result)."""
+    log = []
+    try:
+        text = repr(call(log))
+        assert sys.exc_info()[1] is None
+        seen = ("returned", text)
+        entries = []
+    except Exception as e:
+        seen = ("raised", repr(e), repr(e.__cause__), repr(e.__context__))
+        entries = [
+            (f.name, f.lineno, f.colno, f.end_colno)
+            for f in traceback.extract_tb(e.__traceback__)
+        ]
+        names = [entry[0] for entry in entries]
+        del entries[: names.index("run") + 1]
+    return re.sub(r"0x[0-9a-f]+|at \w+>", "0x", f"{seen} {log}"), entries
+
+
+def fresh(function, code):
+    closure = tuple(types.CellType(c.cell_contents) for c in function.__closure__ or ())
+    made = types.FunctionType(
+        code, globals(), function.__name__, function.__defaults__, closure if code.co_freevars else None
+    )
+    made.__kwdefaults__ = function.__kwdefaults__
+    return made
+
+
+def compare(function, offset, args, again):
+    def call(code, log):
+        copy = [list(a) if isinstance(a, list) else a for a in args]
+        log += [a for a in copy if isinstance(a, list)]
+        return run(fresh(function, code), copy, {}, again)
+
+    plain = outcome(lambda log: call(function.__code__, log))
+    split = outcome(lambda log: call(leaving_at(function.__code__, offset), log))
+    assert split == plain, (function.__name__, offset)
+
+
+def possible_offsets(code):
+    """Offsets where a stack can be taken, and how many groups there are where it cannot."""
+    offsets, refused = [], 0
+    listing = decode(code)
+    for offset in dict.fromkeys(i.offset for i in listing.instructions):
+        depth = listing.depths()[listing.index_of(offset)]
+        try:
+            resume_code(code, offset, (False,) * (depth or 0), ())
+        except CannotResume:
+            refused += 1
+        else:
+            offsets.append(offset)
+    return offsets, refused
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["left once", "left every time"])
+def test_functions_split_at_every_offset_behave_as_plain(again):
+    counts = collections.Counter()
+    for function, argument_sets in SAMPLES:
+        offsets, refused = possible_offsets(function.__code__)
+        counts["refused"] += refused
+        assert len(offsets) > 4 * refused, function.__name__
+        for offset in offsets:
+            for args in argument_sets:
+                compare(function, offset, args, again)
+                counts["runs"] += 1
+    print(dict(counts))
+    assert counts["runs"] > 900
