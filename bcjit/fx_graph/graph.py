@@ -86,8 +86,8 @@ class Graph:
         self.keep = set()
         self._taken: set[str] = set()
         self._suffixes: dict[str, int] = {}
-        # (name, base, suffix of the base before): what truncate takes back.
-        self._name_log: list[tuple[str, str, int]] = []
+        # (name, base, suffix of the base before, None if it is new): what truncate takes back.
+        self._name_log: list[tuple[str, str, int | None]] = []
         self._effects = 0
         self._edits = 0
 
@@ -235,10 +235,10 @@ class Graph:
         while len(self._name_log) > mark.names:
             name, base, suffix = self._name_log.pop()
             self._taken.discard(name)
-            if suffix:
-                self._suffixes[base] = suffix
+            if suffix is None:
+                del self._suffixes[base]
             else:
-                self._suffixes.pop(base, None)
+                self._suffixes[base] = suffix
         while len(self.symbols) > mark.symbols:
             self.symbols.popitem()
         self._effects = mark.effects
@@ -346,7 +346,8 @@ class Graph:
 
     def _new_name(self, wanted: str) -> str:
         base = _identifier(wanted)
-        before = suffix = self._suffixes.get(base, 0)
+        before = self._suffixes.get(base)
+        suffix = before or 0
         name = base if not suffix else f"{base}_{suffix}"
         while name in self._taken:
             suffix += 1

@@ -1,0 +1,125 @@
+"""Settings check what they are given; log channels go where they are sent."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from bcjit import logs
+from bcjit.config import FIELDS, Config, config
+from bcjit.errors import ArgumentError, ArgumentTypeError
+
+
+def test_every_field_has_its_default_without_environment():
+    settings = Config({})
+    assert {name: getattr(settings, name) for name in FIELDS} == {
+        name: field.default for name, field in FIELDS.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("1", True), ("Yes", True), ("0", False), ("", False), (" off ", False)]
+)
+def test_environment_sets_flags(text, value):
+    assert Config({"BCJIT_STRICT": text}).strict is value
+    assert Config({"BCJIT_DISABLE": text}).disabled is value
+
+
+def test_unreadable_environment_is_named():
+    with pytest.raises(
+        ArgumentError, match="environment variable BCJIT_STRICT must be 1 or 0.*'maybe'"
+    ):
+        Config({"BCJIT_STRICT": "maybe"})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error", "says"),
+    [
+        ("strict", 1, ArgumentTypeError, "must be of type bool, not int: 1"),
+        ("cache_limit", True, ArgumentTypeError, "must be of type int, not bool: True"),
+        ("cache_limit", "8", ArgumentTypeError, "must be of type int, not str"),
+        ("cache_limit", 0, ArgumentError, "must be at least 1, not 0"),
+        ("inline_depth", -1, ArgumentError, "must be at least 0, not -1"),
+        ("strikt", True, ArgumentError, "has no field 'strikt'; its fields are strict"),
+    ],
+)
+def test_wrong_assignment_raises_and_changes_nothing(name, value, error, says):
+    settings = Config({})
+    before = repr(settings)
+    with pytest.raises(error, match=says):
+        setattr(settings, name, value)
+    assert repr(settings) == before
+
+
+def test_field_cannot_be_deleted():
+    with pytest.raises(ArgumentError, match="cannot be deleted"):
+        del config.strict
+
+
+def test_override_restores_also_after_an_exception():
+    settings = Config({})
+
+    def fail():
+        with settings.override(strict=True, cache_limit=3) as inside:
+            assert inside is settings
+            assert (settings.strict, settings.cache_limit) == (True, 3)
+            raise KeyError
+
+    pytest.raises(KeyError, fail)
+    assert (settings.strict, settings.cache_limit) == (False, 8)
+
+
+def test_override_sets_nothing_if_one_value_is_wrong():
+    settings = Config({})
+    with pytest.raises(ArgumentError), settings.override(strict=True, cache_limit=0):
+        pass
+    assert settings.strict is False
+
+
+@pytest.fixture
+def quiet_channels():
+    yield
+    for logger in logs.CHANNELS.values():
+        logger.handlers.clear()
+        logger.setLevel(logging.NOTSET)
+        logger.propagate = True
+    logs.forget_once()
+
+
+def test_channels_are_named_loggers_and_documented():
+    assert {logger.name for logger in logs.CHANNELS.values()} == {
+        f"bcjit.{name}" for name in logs.CHANNELS
+    }
+    assert all(f"``{name}``" in logs.__doc__ for name in logs.CHANNELS)
+
+
+def test_enabled_channel_goes_to_stderr_once_and_others_do_not(capsys, quiet_channels):
+    logs.enable("guards, recompiles")
+    logs.enable("guards")
+    logs.guards.debug("x: float64")
+    logs.hook.debug("nothing")
+    assert capsys.readouterr().err == "bcjit.guards: x: float64\n"
+
+
+def test_all_enables_every_channel(quiet_channels):
+    logs.enable("all")
+    assert all(logger.handlers for logger in logs.CHANNELS.values())
+
+
+def test_unknown_channel_is_named():
+    with pytest.raises(ArgumentError, match="named 'guard'.*the channels are capture, guards"):
+        logs.enable("guard")
+
+
+def test_once_says_a_key_once_for_each_logger(caplog, quiet_channels):
+    assert logs.once(logs.hook, "key", "said %d", 1)
+    assert not logs.once(logs.hook, "key", "said %d", 2)
+    assert logs.once(logs.guards, "key", "said %d", 3)
+    assert [record.getMessage() for record in caplog.records] == ["said 1", "said 3"]
+
+
+def test_once_does_not_grow_for_ever(quiet_channels):
+    for key in range(10_000):
+        logs.once(logs.hook, key, "m", level=logging.DEBUG)
+    assert len(logs._said) < 5000
