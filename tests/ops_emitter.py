@@ -43,19 +43,18 @@ class NumpyEmitter:
     def map(self, function, operands, dtypes):
         if function is CAST:
             return (np.array(operands[0]).astype(dtypes[1]),)
-        cast = [
-            x.astype(d) if isinstance(x, np.ndarray | np.generic) else x if function.compares else d.type(x)
-            for x, d in zip(operands, dtypes)
-        ]
+        cast = [self.converted(x, d, function) for x, d in zip(operands, dtypes)]
         if function is SELECT:
             return (np.array(np.where(*cast)),)
-        shape = np.broadcast_shapes(*(np.shape(x) for x in operands))
-        signature = tuple(dtypes)
-        if any(not isinstance(x, np.ndarray | np.generic) for x in cast):
-            signature = None
-        outs = tuple(np.empty(shape, d) for d in dtypes[function.nin :])
-        function.ufunc(*cast, out=outs, **({"signature": signature} if signature else {}))
-        return outs
+        # Python ints that no dtype holds are compared as they are.
+        typed = all(isinstance(x, np.ndarray | np.generic) for x in cast)
+        results = function.ufunc(*cast, **({"signature": tuple(dtypes)} if typed else {}))
+        return tuple(map(np.asarray, results if isinstance(results, tuple) else (results,)))
+
+    def converted(self, operand, dtype, function):
+        if isinstance(operand, np.ndarray | np.generic):
+            return operand if operand.dtype == dtype else operand.astype(dtype)
+        return operand if function.compares else dtype.type(operand)
 
     def reduce(self, function, value, axes, dtype, initial=None):
         extra = {} if initial is None else {"initial": initial}
@@ -80,6 +79,8 @@ class NumpyEmitter:
                         index.append(None)
                     elif isinstance(item, Pick):
                         index.append(item.index)
+                    elif item.length == 0:
+                        index.append(slice(0, 0))
                     else:
                         stop = item.start + item.step * item.length
                         index.append(slice(item.start, None if stop < 0 else stop, item.step))

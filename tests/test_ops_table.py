@@ -183,6 +183,8 @@ def test_facts_and_expansion_equal_numpy(op, spelling):
     answers = set()
     for dtype in DTYPES:
         for one in spelling.samples(dtype):
+            if spelling.method and spelling.of_scalar != isinstance(one.args[0], np.generic):
+                continue
             answers.add(check_sample(op, spelling, one))
     assert "ok" in answers, f"{op.name}: no sample is supported and succeeds"
 

@@ -68,8 +68,6 @@ def store(e: Emitter, out: Value, result: Value, *, exact: bool = True) -> Value
     """Write a result into ``out=``: of exactly its shape, or broadcast to it."""
     if e.is_scalar(out):
         raise WouldRaise("return arrays must be of ArrayType")
-    if result.dtype.kind == "c" and out.dtype.kind in "iuf":
-        raise Unsupported("casting complex to real warns")
     if len(result.shape) > len(out.shape) or (exact and len(result.shape) != len(out.shape)):
         raise WouldRaise("the out array has the wrong number of dimensions")
     tail = out.shape[len(out.shape) - len(result.shape) :]
@@ -218,11 +216,14 @@ _FAST_POWERS: Final[dict[tuple[type, object], str]] = {
 def _fast_power(
     e: Emitter, function: ScalarFunction, x: Operand, y: Operand
 ) -> tuple[ScalarFunction, tuple[Operand, ...]]:
-    if function.name == "power" and is_array(e, x) and type(y) in {int, float}:
-        assert e.is_value(x)
+    if function.name != "power" or not e.is_value(x) or e.is_scalar(x):
+        return function, (x, y)
+    if type(y) in {int, float}:
         name = _FAST_POWERS.get((type(y), y))
-        if name is not None and x.dtype.kind in "fc":
+        if name is not None and x.dtype.kind in ("bfc" if name == "square" else "fc"):
             return row(name), (x,)
+    elif e.weak_type(y) is int and x.dtype.kind == "b":
+        raise Unsupported("the dtype of a bool array to an unknown power depends on the power")
     return function, (x, y)
 
 

@@ -66,7 +66,10 @@ class Pick:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Basic index item: ``length`` positions of an axis from ``start`` on, ``step`` apart (negative allowed)."""
+    """Basic index item: ``length`` positions of an axis from ``start`` on, ``step`` apart (negative allowed).
+
+    ``start`` means nothing where ``length`` is 0.
+    """
 
     start: Dim
     step: Dim

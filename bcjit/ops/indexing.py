@@ -233,8 +233,6 @@ def setitem(e: Emitter, x: Operand, index: Operand, value: Operand, /) -> None:
 
 def _check_item(e: Emitter, x: Value, item: Operand) -> None:
     if e.is_value(item):
-        if item.dtype.kind == "c" and x.dtype.kind in "iuf":
-            raise Unsupported("casting complex to real warns")
         return
     weak = e.weak_type(item)
     if weak is None:

@@ -169,6 +169,8 @@ class MetaEmitter:
     def _use(self, operand: Operand, dtype: DType, *, compares: bool = False) -> None:
         """Account for the cast of an operand to a loop's dtype."""
         if isinstance(operand, MetaValue):
+            if operand.dtype.kind == "c" and dtype.kind in "iuf":
+                raise Unsupported("casting complex to real warns")
             if cast_can_fail(operand.dtype, dtype):
                 self._may_set_flags()
             return

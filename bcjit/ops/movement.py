@@ -180,7 +180,7 @@ def squeeze(e: Emitter, a: Operand, axis: Operand = None) -> Value:
         axes = axis_tuple(e, axis, len(value.shape))
         if not all(equal(e, value.shape[i], 1) for i in axes):
             raise WouldRaise("cannot select an axis to squeeze out which has size not equal to one")
-    elif not axes:
+    if not axes:
         return _back(e, a, value)
     return _back(e, a, e.view(value, _indexed(value, {i: Pick(0) for i in axes})))
 
@@ -273,8 +273,6 @@ def _concat(e: Emitter, parts: Sequence[Value], axis: int, dtype: DType) -> Valu
         for i, (have, want) in enumerate(zip(part.shape, shape, strict=True)):
             if i != axis and not equal(e, have, want):
                 raise WouldRaise("all the input array dimensions except one must match exactly")
-    if dtype.kind in "iuf" and any(part.dtype.kind == "c" for part in parts):
-        raise Unsupported("casting complex to real warns")
     return e.concat(parts, axis, dtype)
 
 
@@ -345,7 +343,8 @@ def repeat(e: Emitter, a: Operand, repeats: Operand, axis: Operand = None) -> Va
     if count is None:
         raise Unsupported("repeats is not one integer")
     if less(e, count, 0):
-        raise WouldRaise("repeats may not contain negative values")
+        # An error, but not for an array without elements.
+        raise Unsupported("repeats is negative")
     if axis is None or not value.shape:
         axis_tuple(e, axis, len(value.shape))
         value, at = e.view(value, Reshape((size_of(value),))), 0
@@ -475,7 +474,7 @@ define(
 )
 define(
     "swapaxes",
-    functions(swapaxes, samples.swaps, "swapaxes") + methods(swapaxes, samples.swaps, "swapaxes"),
+    functions(swapaxes, samples.swaps, "swapaxes") + methods(swapaxes, samples.swaps, "swapaxes", of_scalars=False),
 )
 define("moveaxis", functions(moveaxis, samples.moves, "moveaxis"))
 define(

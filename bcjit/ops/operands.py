@@ -217,9 +217,9 @@ def loop_dtypes(
 
 
 def _check_fits(operand: Operand, dtype: DType, *, compares: bool) -> None:
-    """Raise if a constant Python int does not fit an integer loop (NEP 50; comparisons accept any int)."""
-    if type(operand) is int and dtype.kind in "iu" and not compares:
-        limits = np.iinfo(dtype)
+    """Raise if a constant Python int does not fit an integer loop (NEP 50; comparisons of integers accept any)."""
+    if type(operand) is int and (dtype.kind == "b" or (dtype.kind in "iu" and not compares)):
+        limits = np.iinfo(np.int64 if dtype.kind == "b" else dtype)
         if not limits.min <= operand <= limits.max:
             raise WouldRaise(f"Python integer {operand} out of bounds for {dtype}")
 
@@ -245,8 +245,11 @@ def _float_size(dtype: DType) -> int:
 
 def weak_can_fail(weak: type, operand: Operand, dtype: DType, *, compares: bool = False) -> bool:
     """Whether a Python scalar can fail to become the loop's dtype."""
-    if weak is bool or dtype.kind == "b":
+    if weak is bool or (dtype.kind == "b" and weak is not int):
         return False
+    if weak is int and dtype.kind == "b":
+        # It becomes an int64 on the way, even in a comparison.
+        return type(operand) is not int
     if weak is int and dtype.kind in "iu":
         # A constant has been checked; a size fits 8 bytes, but not every expression of sizes does.
         return not compares and type(operand) is not int
@@ -274,10 +277,7 @@ def cast(e: Emitter, value: Value, dtype: DType) -> Value:
 def copy(e: Emitter, value: Operand, dtype: DType | None = None) -> Value:
     """Return a new array with the elements of a value, cast."""
     source = default_dtype(e, value)
-    target = source if dtype is None else dtype
-    if source.kind == "c" and target.kind in "iuf":
-        raise Unsupported("casting complex to real warns")
-    (result,) = e.map(CAST, (value,), (source, target))
+    (result,) = e.map(CAST, (value,), (source, source if dtype is None else dtype))
     return result
 
 

@@ -71,7 +71,7 @@ def _accumulator(
     """Return the dtype a reduction is computed in, as NumPy itself resolves it."""
     assert function.ufunc is not None
     # The first operand is the accumulator: out= and dtype= decide it (NumPy ufunc_object.c: resolve_descriptors).
-    fixed = {} if dtype is None else {"signature": (dtype, None, dtype)}
+    fixed = {} if dtype is None else {"signature": (dtype, None, None)}
     try:
         found = function.ufunc.resolve_dtypes(
             (out, source, None), reduction=True, casting="unsafe", **fixed
@@ -108,9 +108,7 @@ def fold(
     loop = _accumulator(function, value.dtype, dtype, out)
     nothing = function.ufunc.identity is None and initial is ABSENT
     if nothing and any(equal(e, value.shape[axis], 0) for axis in axes):
-        kept = [dim for axis, dim in enumerate(value.shape) if axis not in axes]
-        if not any(equal(e, dim, 0) for dim in kept):
-            raise WouldRaise(f"reduction {function.name} of nothing has no identity")
+        raise WouldRaise(f"reduction {function.name} of nothing has no identity")
     folded = e.reduce(function, value, axes, loop, None if initial is ABSENT else initial)
     return _keep_dims(e, folded, axes, len(value.shape)) if keepdims else folded
 
@@ -212,8 +210,6 @@ def _divided(e: Emitter, total: Value, count: Dim | float) -> Value:
     """Divide by a count, which NumPy has as an ``intp`` scalar, in place (``casting="unsafe"``)."""
     divisor = e.fill((), count, FLOAT64 if isinstance(count, float) else INTP)
     (quotient,) = apply(e, row("divide"), (total, divisor))
-    if quotient.dtype.kind == "c" and total.dtype.kind != "c":
-        raise Unsupported("casting complex to real warns")
     return cast(e, quotient, total.dtype)
 
 

@@ -28,10 +28,12 @@ def functions(
     return list(found.values())
 
 
-def methods(expand: Expand, sampler: Sampler, name: str) -> list[Spelling]:
-    """Return the spellings as method of ndarray and of NumPy scalars."""
+def methods(
+    expand: Expand, sampler: Sampler, name: str, *, of_scalars: bool = True
+) -> list[Spelling]:
+    """Return the spellings as method of ndarray and of NumPy scalars (not where those always raise)."""
     found = []
-    for owner in (np.ndarray, np.generic):
+    for owner in (np.ndarray, np.generic) if of_scalars else (np.ndarray,):
         target = getattr(owner, name, None)
         if target is not None:
             scalar = owner is np.generic
