@@ -222,9 +222,7 @@ def test_mark_beyond_the_end_is_refused():
 
 def test_replace_uses_reaches_nested_operands_views_and_writes():
     graph, x, y, z = small_graph()
-    view = graph.call(
-        operator.getitem, (z, (slice(0, 2),)), meta=VECTOR, view_of=z, alias="view"
-    )
+    view = graph.call(operator.getitem, (z, (slice(0, 2),)), meta=VECTOR, view_of=z, alias="view")
     graph.call(operator.setitem, (z, 0, [view, z]), meta=None, writes=(z,))
     graph.output(({"k": z},))
     assert graph.replace_uses(z, y) == 3

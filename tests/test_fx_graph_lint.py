@@ -23,9 +23,13 @@ def good_graph():
     graph.bind_symbol(N, x, 0)
     k = graph.input("k", ScalarMeta(int))
     zeros = graph.call(np.zeros, (N * 2,), meta=VECTOR)
-    view = graph.call(operator.getitem, (zeros, slice(0, N)), meta=VECTOR, view_of=zeros, alias="view")
+    view = graph.call(
+        operator.getitem, (zeros, slice(0, N.expr)), meta=VECTOR, view_of=zeros, alias="view"
+    )
     set_x = graph.call(operator.setitem, (x, 0, k), meta=None, writes=(x,))
-    iadd = graph.call(operator.iadd, (view, x), meta=VECTOR, view_of=view, alias="same", writes=(view,))
+    iadd = graph.call(
+        operator.iadd, (view, x), meta=VECTOR, view_of=view, alias="same", writes=(view,)
+    )
     output = graph.output((iadd,))
     return graph, {
         "x": x, "k": k, "zeros": zeros, "view": view, "set_x": set_x, "iadd": iadd, "output": output,
@@ -103,6 +107,10 @@ def broken_body(graph, nodes):
 
 def unknown_symbol(graph, nodes):
     graph.set_operands(nodes["zeros"], (Symbol("s9") + 1,))
+
+
+def bare_symbol(graph, nodes):
+    graph.set_operands(nodes["zeros"], ([N],))
 
 
 def symbol_of_foreign_node(graph, nodes):
@@ -184,6 +192,7 @@ BREAKAGES = {
     call_with_body: "zeros is of kind call with 1 bodies",
     broken_body: "body 0 of zeros: the target of iadd is not callable: NoneType",
     unknown_symbol: "zeros uses symbol s9, which no node defines",
+    bare_symbol: "zeros has the bare symbol s0 as an operand; its expr is meant",
     symbol_of_foreign_node: "symbol s0 is read from other, which is no node of this graph",
     symbol_without_axis: "symbol s0 is axis 1 of x, which has no such axis",
     symbol_of_no_int: "symbol s0 is the value of x, which is no Python int",

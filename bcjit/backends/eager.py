@@ -11,6 +11,6 @@ if TYPE_CHECKING:
 __all__ = ["eager"]
 
 
-def eager(graph: Graph, example_inputs: Sequence[object]) -> GraphFunction:  # noqa: ARG001 - the protocol
+def eager(graph: Graph, example_inputs: Sequence[object]) -> GraphFunction:
     """Return the graph's Python function: NumPy bit for bit, without the cost of the user's other bytecode."""
     return graph.to_callable()

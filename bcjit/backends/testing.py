@@ -96,7 +96,7 @@ class FailingBackend:
     def __call__(
         self,
         graph: Graph,
-        example_inputs: Sequence[object],  # noqa: ARG002 - the protocol
+        example_inputs: Sequence[object],
     ) -> GraphFunction:
         """Return eager's function with the failure in it."""
         return graph.to_callable(force_failure_at=self.at)

@@ -249,8 +249,12 @@ def locate_failure(
 
 
 def _values(result: CodegenResult, failed: Node, traceback: TracebackType) -> dict[Node, object]:
-    bound = dict(traceback.tb_frame.f_locals)
-    traceback.tb_frame.clear()
+    frame = traceback.tb_frame
+    variables = frame.f_locals
+    bound = dict(variables)
+    frame.clear()
+    if isinstance(variables, dict):
+        variables.clear()  # before 3.13 a snapshot that the frame keeps (CPython Objects/frameobject.c)
     return {
         node: bound[name]
         for name, node in result.variables.items()

@@ -9,7 +9,8 @@ import keyword
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from bcjit.fx_graph.node import Node, NodeKind, exprs_in
+from bcjit.dims import Symbol
+from bcjit.fx_graph.node import Node, NodeKind, exprs_in, leaves
 from bcjit.meta import ArrayMeta, ScalarMeta
 
 if TYPE_CHECKING:
@@ -106,6 +107,10 @@ def _symbols(graph: Graph) -> Iterator[str]:
             yield f"symbol {symbol} is axis {axis} of {node.name}, which has no such axis"
     defined = set(graph.inputs)
     for node in graph.nodes:
+        # As a constant it would reach NumPy.
+        bare = [leaf for leaf in leaves(node.operands) if isinstance(leaf, Symbol)]
+        if bare:
+            yield f"{node.name} has the bare symbol {bare[0]} as an operand; its expr is meant"
         used = {symbol for expr in exprs_in(node.operands) for symbol in expr.symbols()}
         for symbol in sorted(used, key=str):
             if symbol not in graph.symbols:

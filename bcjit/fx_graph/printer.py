@@ -18,6 +18,7 @@ __all__ = ["operand_text", "target_name", "to_text"]
 
 # Constants whose text is longer are cut: a graph must stay readable.
 _LONGEST_CONSTANT: Final = 60
+_LONGEST_INT: Final = 192
 
 # Where C modules hide behind public ones.
 _PUBLIC_MODULES: Final = {"_operator": "operator", "numpy._core.numeric": "numpy"}
@@ -38,12 +39,16 @@ def target_name(target: object) -> str:
         )
     if not isinstance(name, str):
         return type(target).__name__
+    name = name.rpartition("<locals>.")[2]
     if isinstance(owner, type):
-        return f"{owner.__module__}.{owner.__qualname__}.{name.rpartition('.')[2]}"
+        return _qualified(owner.__module__, f"{owner.__qualname__}.{name.rpartition('.')[2]}")
     bound = getattr(target, "__self__", None)
     if isinstance(bound, np.ufunc):
         return f"numpy.{bound.__name__}.{name.rpartition('.')[2]}"
-    module = getattr(target, "__module__", None)
+    return _qualified(getattr(target, "__module__", None), name)
+
+
+def _qualified(module: object, name: str) -> str:
     if not isinstance(module, str) or module == "builtins":
         return name
     return f"{_PUBLIC_MODULES.get(module, module)}.{name}"
@@ -75,6 +80,8 @@ def _constant_text(value: object) -> str:
         return target_name(value)
     if isinstance(value, np.ndarray):
         return f"<array {value.dtype}{list(value.shape)}>"
+    if type(value) is int and value.bit_length() > _LONGEST_INT:
+        return f"<int of {value.bit_length()} bits>"  # repr has a limit on the number of digits
     # Only the repr of types that run no user code.
     if type(value).__module__ not in ("builtins", "numpy", "numpy.dtypes"):
         return f"<{type(value).__name__}>"
