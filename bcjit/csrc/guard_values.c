@@ -8,7 +8,7 @@
 #include <numpy/arrayobject.h>
 #include <string.h>
 
-int bcjit_values_init_numpy(void)
+int bcjit_guard_values_init(void)
 {
     import_array1(-1);
     return 0;

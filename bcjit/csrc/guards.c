@@ -345,7 +345,7 @@ PyTypeObject BcjitGuardTree_Type = {
 
 int bcjit_guards_init(PyObject *module)
 {
-    if (bcjit_values_init_numpy() < 0 || bcjit_sources_init() < 0) {
+    if (bcjit_guard_values_init() < 0 || bcjit_sources_init() < 0) {
         return -1;
     }
     return PyModule_AddType(module, &BcjitGuardTree_Type);

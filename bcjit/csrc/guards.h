@@ -138,7 +138,7 @@ PyObject *bcjit_cell_at(PyObject *cells, Py_ssize_t index);
 PyObject *bcjit_check_cells(const Check *check);
 
 /* guard_values.c */
-int bcjit_values_init_numpy(void);
+int bcjit_guard_values_init(void);
 void bcjit_array_row(GuardRow *row);
 bool bcjit_is_dtype(PyObject *object);
 bool bcjit_equals_exactly(PyObject *found, PyObject *expected);

@@ -5,9 +5,10 @@
 not know what a graph is.
 """
 
-from bcjit.guards.compile import specification
+from bcjit.guards.compile import compile_guards, specification
 from bcjit.guards.evaluate import Roots, Unavailable, fetch, first_failing, holds
 from bcjit.guards.guard import DEAD, Guard, GuardKind, Identity, SymbolicRelation, relation_guard
+from bcjit.guards.sentence import describe, sentence
 from bcjit.guards.source import MEMBERS, Source, SourceKind
 
 __all__ = [
@@ -21,9 +22,12 @@ __all__ = [
     "SourceKind",
     "SymbolicRelation",
     "Unavailable",
+    "compile_guards",
+    "describe",
     "fetch",
     "first_failing",
     "holds",
     "relation_guard",
+    "sentence",
     "specification",
 ]

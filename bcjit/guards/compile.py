@@ -30,6 +30,7 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
+from bcjit._core import GuardTree
 from bcjit.dims import Dim, FloorDiv, Max, Min, Mod, Relation, Symbol
 from bcjit.guards.guard import Guard, GuardKind, Identity, SymbolicRelation
 from bcjit.guards.source import MEMBERS, Source, SourceKind, exact_key
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
     from bcjit.dims import Atom
 
-__all__ = ["Operation", "Specification", "relation_program", "specification"]
+__all__ = ["Operation", "Specification", "compile_guards", "relation_program", "specification"]
 
 SourceRow: TypeAlias = tuple[int, int, object, int]
 GuardRow: TypeAlias = tuple[int, int, int, object, int]
@@ -208,3 +209,8 @@ def specification(guards: Sequence[Guard]) -> Specification:
         source, payload, number = _ROWS[guard.kind](guard, numbering)
         rows.append((guard.kind, source, len(numbering.rows), payload, number))
     return tuple(numbering.rows), tuple(rows)
+
+
+def compile_guards(guards: Sequence[Guard]) -> GuardTree:
+    """Return the C tree that checks these guards in their order."""
+    return GuardTree(specification(guards))

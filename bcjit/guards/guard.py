@@ -229,6 +229,7 @@ _EXPECTED: Final[dict[GuardKind, tuple[Callable[[object], bool], str]]] = {
 }
 
 _CELL_KINDS: Final = (SourceKind.CELL, SourceKind.CELL_OF)
+_NUMBER_KINDS: Final = (SourceKind.LENGTH, SourceKind.SHAPE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -249,6 +250,11 @@ class Guard:
             raise ValueError(msg)
         if self.kind is GuardKind.UNBOUND_CELL and self.source.kind not in _CELL_KINDS:
             msg = f"source: a CELL or CELL_OF source is expected for an UNBOUND_CELL guard, got {self.source}"
+            raise ValueError(msg)
+        if self.kind is GuardKind.SAME_OBJECT and any(
+            source.kind in _NUMBER_KINDS for source in self.sources()
+        ):
+            msg = f"source: a number that is made when it is read is no object to compare, got {self.sources()}"
             raise ValueError(msg)
 
     def sources(self) -> tuple[Source, ...]:

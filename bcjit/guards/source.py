@@ -165,8 +165,12 @@ class Source:
         """Return the path as Python text: ``x``, ``self.buf``, ``G['np']``, ``f.__closure__[0].cell_contents``."""
         rendered = ""
         for step in self.chain():
-            rendered = _TEXT[step.kind](rendered, step.key)
+            rendered = step.tail(rendered)
         return rendered
+
+    def tail(self, base: str) -> str:
+        """Return the text of this step after (or around) that of its base."""
+        return _TEXT[self.kind](base, self.key)
 
     def __str__(self) -> str:
         return self.text()

@@ -1,0 +1,286 @@
+"""Says guards in plain words: what must hold, and why one does not hold now; changes nothing, runs no user code."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Callable
+from typing import Any, Final, cast
+
+import numpy as np
+
+from bcjit.dims import Symbol
+from bcjit.guards.evaluate import (
+    Roots,
+    Unavailable,
+    bindings,
+    cell_of,
+    fetch,
+    holds,
+    same_dtype,
+)
+from bcjit.guards.guard import DEAD, Guard, GuardKind, Identity, SymbolicRelation, label
+from bcjit.guards.source import Source, SourceKind, is_constant_key
+
+__all__ = ["describe", "sentence"]
+
+
+# Names and values
+
+
+def _named(source: Source) -> str:
+    """Return the path as the user's program would write it."""
+    rendered = ""
+    for step in source.chain():
+        rendered = _NAMED[step.kind](rendered, step) if step.kind in _NAMED else step.tail(rendered)
+    return rendered
+
+
+_NAMED: Final[dict[SourceKind, Callable[[str, Source], str]]] = {
+    SourceKind.GLOBAL: lambda _base, step: str(step.key),
+    SourceKind.BUILTIN: lambda _base, step: str(step.key),
+    SourceKind.MRO: lambda base, step: f"{base}.{step.key}",
+    SourceKind.GLOBALS: lambda _base, _step: "globals()",
+    SourceKind.BUILTINS: lambda _base, _step: "builtins",
+}
+
+_short = reprlib.Repr()
+_short.maxstring = _short.maxother = _short.maxlong = 80
+_short.maxtuple = 12
+
+
+def _show(value: object) -> str:
+    """Return a value in a few words: constants as written, arrays by dtype and shape, others by their type."""
+    if is_constant_key(value):
+        return _short.repr(value)
+    return label(value)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+# What must hold
+
+
+def _describe_array(subject: str, expected: Any) -> str:
+    dtype, ndim = expected
+    return f"{subject} is a {dtype} array of {_count(ndim, 'dimension')}"
+
+
+def _describe_absent(guard: Guard) -> str:
+    subject, key = _named(guard.source), guard.expected
+    if guard.source.kind in (SourceKind.GLOBALS, SourceKind.BUILTINS):
+        return f"there is no name {key} in {subject}"
+    return f"{subject} has no {key!r}"
+
+
+def _describe_keys(subject: str, expected: Any) -> str:
+    keys = ", ".join(map(_show, expected))
+    return (
+        f"{subject} is a dict with the keys {keys} in this order"
+        if expected
+        else f"{subject} is an empty dict"
+    )
+
+
+def _names(expected: SymbolicRelation) -> dict[Symbol, str]:
+    return {symbol: _named(source) for symbol, source in expected.symbols}
+
+
+def _pair(guard: Guard) -> tuple[str, str, bool]:
+    other, flag = cast("tuple[Source, bool]", guard.expected)
+    return _named(guard.source), _named(other), flag
+
+
+def _describe_same_object(guard: Guard) -> str:
+    left, right, same = _pair(guard)
+    return f"{left} and {right} are {'the same object' if same else 'two objects'}"
+
+
+def _describe_overlap(guard: Guard) -> str:
+    left, right, overlap = _pair(guard)
+    return (
+        f"{left} and {right} are arrays that {'overlap' if overlap else 'do not overlap'} in memory"
+    )
+
+
+def _identity(guard: Guard) -> Identity:
+    return cast("Identity", guard.expected)
+
+
+_DESCRIBE: Final[dict[GuardKind, Callable[[Guard], str]]] = {
+    GuardKind.TYPE: lambda guard: f"{_named(guard.source)} is of {_identity(guard).label}",
+    GuardKind.IDENTITY: lambda guard: f"{_named(guard.source)} is {_identity(guard).label}",
+    GuardKind.EQUALS: lambda guard: f"{_named(guard.source)} == {_show(guard.expected)}",
+    GuardKind.ARRAY: lambda guard: _describe_array(_named(guard.source), guard.expected),
+    GuardKind.ABSENT: _describe_absent,
+    GuardKind.NO_INSTANCE_ATTR: lambda guard: (
+        f"{_named(guard.source)} has no attribute {guard.expected} of its own"
+    ),
+    GuardKind.UNBOUND_CELL: lambda guard: f"{_named(guard.source)} is not assigned",
+    GuardKind.KEYS: lambda guard: _describe_keys(_named(guard.source), guard.expected),
+    GuardKind.RELATION: lambda guard: cast("SymbolicRelation", guard.expected).relation.source(
+        _names(cast("SymbolicRelation", guard.expected))
+    ),
+    GuardKind.SAME_OBJECT: _describe_same_object,
+    GuardKind.OVERLAP: _describe_overlap,
+}
+
+
+def describe(guard: Guard) -> str:
+    """Return what must hold: ``x is a float64 array of 2 dimensions``, ``len(parts) == 3``."""
+    return _DESCRIBE[guard.kind](guard)
+
+
+# What was expected, and what is found: (claim with its verb, found)
+
+_Clash = tuple[str, str]
+
+
+def _clash_of_identity(guard: Guard, value: object, noun: str) -> _Clash:
+    identity = _identity(guard)
+    claim = f"{_named(guard.source)}: {identity.label} was expected"
+    found = _show(value)
+    if identity.get() is DEAD:
+        return claim, f"{found}; what was expected no longer exists"
+    return claim, f"another {noun} of that name" if found == identity.label else found
+
+
+def _type_clash(guard: Guard, value: object, _roots: Roots) -> _Clash:
+    return _clash_of_identity(guard, type(value), "class")
+
+
+def _identity_clash(guard: Guard, value: object, _roots: Roots) -> _Clash:
+    return _clash_of_identity(guard, value, "object")
+
+
+def _equals_clash(guard: Guard, value: object, _roots: Roots) -> _Clash:
+    found = _show(value)
+    if found == _show(guard.expected):
+        found = (
+            f"{found} of type {type(value).__name__}"
+            if type(value) is not type(guard.expected)
+            else f"another {found}"
+        )
+    return f"{describe(guard)} was expected", found
+
+
+def _array_clash(guard: Guard, value: object, _roots: Roots) -> _Clash:
+    subject = _named(guard.source)
+    dtype, ndim = cast("tuple[np.dtype[Any], int]", guard.expected)
+    if type(value) is not np.ndarray:
+        return f"{subject}: a {dtype} array was expected", _show(value)
+    if not same_dtype(value.dtype, dtype):
+        found = str(value.dtype)
+        return f"{subject}: dtype {dtype} was expected", f"another dtype {found}" if found == str(
+            dtype
+        ) else found
+    return f"{subject}: {_count(ndim, 'dimension')} {'was' if ndim == 1 else 'were'} expected", str(
+        value.ndim
+    )
+
+
+def _absent_clash(guard: Guard, _value: object, _roots: Roots) -> _Clash:
+    if guard.source.kind in (SourceKind.GLOBALS, SourceKind.BUILTINS):
+        return f"no name {guard.expected} in {_named(guard.source)} was expected", "one"
+    return f"{_named(guard.source)}: no {guard.expected!r} was expected", "one"
+
+
+def _no_instance_attr_clash(guard: Guard, value: object, roots: Roots) -> _Clash:
+    claim = f"{_named(guard.source)}: no attribute {guard.expected} of its own was expected"
+    try:
+        return claim, _show(fetch(Source(SourceKind.ATTR, guard.expected, guard.source), roots))
+    except Unavailable:
+        return claim, _show(value)
+
+
+def _keys_clash(guard: Guard, value: object, _roots: Roots) -> _Clash:
+    expected = cast("tuple[object, ...]", guard.expected)
+    found = f"({', '.join(map(_show, value))})" if type(value) is dict else _show(value)
+    return (
+        f"{_named(guard.source)}: the keys ({', '.join(map(_show, expected))}) were expected",
+        found,
+    )
+
+
+def _pair_clash(guard: Guard, _value: object, _roots: Roots) -> _Clash:
+    left, right, flag = _pair(guard)
+    if guard.kind is GuardKind.SAME_OBJECT:
+        words = ("two objects were expected", "one"), ("one object was expected", "two")
+    else:
+        words = (
+            ("arrays that do not overlap were expected", "others"),
+            ("arrays that overlap were expected", "others"),
+        )
+    claim, found = words[flag]
+    return f"{left} and {right}: {claim}", found
+
+
+_CLASH: Final[dict[GuardKind, Callable[[Guard, object, Roots], _Clash]]] = {
+    GuardKind.TYPE: _type_clash,
+    GuardKind.IDENTITY: _identity_clash,
+    GuardKind.EQUALS: _equals_clash,
+    GuardKind.ARRAY: _array_clash,
+    GuardKind.ABSENT: _absent_clash,
+    GuardKind.NO_INSTANCE_ATTR: _no_instance_attr_clash,
+    GuardKind.KEYS: _keys_clash,
+    GuardKind.SAME_OBJECT: _pair_clash,
+    GuardKind.OVERLAP: _pair_clash,
+}
+
+
+def _unbound_cell_clash(guard: Guard, roots: Roots) -> _Clash:
+    contents = cell_of(guard.source, roots).cell_contents
+    return f"{_named(guard.source)}: no value was expected", _show(contents)
+
+
+def _relation_clash(guard: Guard, roots: Roots) -> _Clash:
+    expected = cast("SymbolicRelation", guard.expected)
+    values = bindings(expected, roots)
+    names = _names(expected)
+    if len(values) == 1:
+        (found,) = map(str, values.values())
+    else:
+        found = ", ".join(f"{names[symbol]} = {value}" for symbol, value in values.items())
+    return f"{describe(guard)} was expected", found
+
+
+def _clash(guard: Guard, roots: Roots) -> _Clash:
+    if guard.kind is GuardKind.UNBOUND_CELL:
+        return _unbound_cell_clash(guard, roots)
+    if guard.kind is GuardKind.RELATION:
+        return _relation_clash(guard, roots)
+    value = fetch(guard.source, roots)
+    if guard.kind in (GuardKind.SAME_OBJECT, GuardKind.OVERLAP):
+        fetch(cast("tuple[Source, bool]", guard.expected)[0], roots)
+    return _CLASH[guard.kind](guard, value, roots)
+
+
+def _unreadable(guard: Guard, roots: Roots, error: Unavailable) -> str:
+    """Return which step of which path has no value."""
+    for source in guard.sources():
+        for step in source.chain():
+            try:
+                fetch(step, roots)
+            except Unavailable as reason:
+                base = step.base
+                return (
+                    f"{_named(base)}: {reason}" if base is not None else f"{_named(step)}: {reason}"
+                )
+    return str(error)
+
+
+def sentence(guard: Guard, roots: Roots) -> str:
+    """Return one sentence on why a guard does not hold now, with what was expected, why, and what is found.
+
+    For example ``x: dtype float64 was expected (relied on at model.py:12), got float32``. Of a guard that holds it
+    says so.
+    """
+    relied = f"(relied on at {guard.why})"
+    if holds(guard, roots):
+        return f"{describe(guard)}, as expected {relied}"
+    try:
+        claim, found = _clash(guard, roots)
+    except Unavailable as error:
+        return f"{describe(guard)} was expected {relied}, but there is no such value now ({_unreadable(guard, roots, error)})"
+    return f"{claim} {relied}, got {found}"
