@@ -88,6 +88,7 @@ def to_source(
         Nodes whose values a bail-out record needs: they are variables, and live to the end. ``graph.keep`` by default.
     force_failure_at
         Raise `ForcedFailure` just before this call of ``graph.calls`` (their number: before the output; beyond: never).
+        There is then one node a line everywhere, so that there is a moment before each.
     """
     output = graph.output_node
     if output is None:
