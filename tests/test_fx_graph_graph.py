@@ -36,9 +36,9 @@ def snapshot(graph):
         ],
         list(graph.symbols.items()),
         set(graph.keep),
-        set(graph._taken),
-        dict(graph._suffixes),
-        list(graph._name_log),
+        set(graph._names._taken),
+        dict(graph._names._suffixes),
+        list(graph._names._log),
         graph._effects,
     )
 

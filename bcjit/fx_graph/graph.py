@@ -7,16 +7,15 @@ generation are functions of sibling modules; the methods here are short names fo
 
 from __future__ import annotations
 
-import keyword
-import unicodedata
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from bcjit.errors import InternalError, SourceLine
 from bcjit.fx_graph.codegen import to_callable, to_source
 from bcjit.fx_graph.dot import to_dot
 from bcjit.fx_graph.lint import check
+from bcjit.fx_graph.names import Names
 from bcjit.fx_graph.node import Alias, Node, NodeKind, Operand, exprs_in, map_operand
 from bcjit.fx_graph.printer import target_name, to_text
 
@@ -26,9 +25,6 @@ if TYPE_CHECKING:
     from bcjit.meta import Meta
 
 __all__ = ["Graph", "Mark"]
-
-# Generated code calls these two by name; __debug__ cannot be assigned.
-_TAKEN_NAMES: Final = frozenset({"min", "max", "__debug__"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +68,7 @@ class Graph:
     (array([1., 1., 1.]),)
     """
 
-    __slots__ = (
-        "__weakref__", "_edits", "_effects", "_name_log", "_suffixes", "_taken", "keep", "nodes", "symbols",
-    )  # fmt: skip
+    __slots__ = ("__weakref__", "_edits", "_effects", "_names", "keep", "nodes", "symbols")
 
     nodes: list[Node]
     symbols: dict[Symbol, tuple[Node, int | None]]
@@ -84,10 +78,7 @@ class Graph:
         self.nodes = []
         self.symbols = {}
         self.keep = set()
-        self._taken: set[str] = set()
-        self._suffixes: dict[str, int] = {}
-        # (name, base, suffix of the base before, None if it is new): what truncate takes back.
-        self._name_log: list[tuple[str, str, int | None]] = []
+        self._names = Names()
         self._effects = 0
         self._edits = 0
 
@@ -96,7 +87,7 @@ class Graph:
     def input(self, name: str, meta: Meta, *, line: SourceLine | None = None) -> Node:
         """Append an input; inputs may come between calls, their order is the order of the arguments."""
         return self._place(
-            Node(NodeKind.INPUT, self._new_name(name), meta=(meta,), can_fail=False, line=line)
+            Node(NodeKind.INPUT, self._names.new(name), meta=(meta,), can_fail=False, line=line)
         )
 
     def const(
@@ -104,7 +95,7 @@ class Graph:
     ) -> Node:
         """Append the object `value` itself, kept alive by the graph."""
         node = Node(
-            NodeKind.CONST, self._new_name(name), value, meta=(meta,), can_fail=False, line=line
+            NodeKind.CONST, self._names.new(name), value, meta=(meta,), can_fail=False, line=line
         )
         return self._place(node)
 
@@ -148,7 +139,7 @@ class Graph:
         """
         node = Node(
             NodeKind.CALL,
-            self._new_name(name or target_name(target).rpartition(".")[2]),
+            self._names.new(name or target_name(target).rpartition(".")[2]),
             target,
             tuple(args),
             dict(kwargs or {}),
@@ -166,7 +157,7 @@ class Graph:
 
     def output(self, values: tuple[Operand, ...], *, line: SourceLine | None = None) -> Node:
         """Append the output node: the graph returns the tuple of `values`."""
-        name = self._new_name("output")
+        name = self._names.new("output")
         node = Node(NodeKind.OUTPUT, name, args=tuple(values), can_fail=False, line=line)
         return self._place(node)
 
@@ -214,7 +205,7 @@ class Graph:
     def mark(self) -> Mark:
         """Return the present point, for `truncate`."""
         return Mark(
-            len(self.nodes), len(self._name_log), len(self.symbols), self._effects, self._edits
+            len(self.nodes), self._names.mark(), len(self.symbols), self._effects, self._edits
         )
 
     def truncate(self, mark: Mark) -> None:
@@ -232,13 +223,7 @@ class Graph:
             self.keep.discard(node)
             for used in node.uses():
                 used.users.pop(node, None)
-        while len(self._name_log) > mark.names:
-            name, base, suffix = self._name_log.pop()
-            self._taken.discard(name)
-            if suffix is None:
-                del self._suffixes[base]
-            else:
-                self._suffixes[base] = suffix
+        self._names.truncate(mark.names)
         while len(self.symbols) > mark.symbols:
             self.symbols.popitem()
         self._effects = mark.effects
@@ -343,27 +328,3 @@ class Graph:
         for order, node in enumerate(effects, 1):
             node.effect_order = order
         self._effects = len(effects)
-
-    def _new_name(self, wanted: str) -> str:
-        base = _identifier(wanted)
-        before = self._suffixes.get(base)
-        suffix = before or 0
-        name = base if not suffix else f"{base}_{suffix}"
-        while name in self._taken:
-            suffix += 1
-            name = f"{base}_{suffix}"
-        self._taken.add(name)
-        self._suffixes[base] = suffix
-        self._name_log.append((name, base, before))
-        return name
-
-
-def _identifier(wanted: str) -> str:
-    """Return `wanted` if the parser would read it as this same plain name, else something near it."""
-    # The parser normalises identifiers (PEP 3131), so two spellings could meet in one variable.
-    plain = unicodedata.is_normalized("NFKC", wanted) and wanted.isidentifier()
-    if not plain:
-        wanted = "".join(char if char.isascii() and char.isalnum() else "_" for char in wanted)
-        wanted = wanted.strip("_") or "value"
-        wanted = f"v_{wanted}" if wanted[0].isdigit() else wanted
-    return f"{wanted}_" if keyword.iskeyword(wanted) or wanted in _TAKEN_NAMES else wanted
