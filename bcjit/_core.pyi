@@ -33,7 +33,7 @@ class Entry:
         guards: GuardTree,
         code: CodeType,
         returns: bool,
-        on_bailout: _OnBailOut,
+        on_bailout: _OnBailOut | None,
         tag: object,
     ) -> None: ...
     @property
@@ -43,7 +43,7 @@ class Entry:
     @property
     def returns(self) -> bool: ...
     @property
-    def on_bailout(self) -> _OnBailOut: ...
+    def on_bailout(self) -> _OnBailOut | None: ...
     @property
     def tag(self) -> Any: ...
     hits: int

@@ -3,6 +3,8 @@
  * One section a version, each defining the same names:
  *
  *   BCJIT_CALLEE_CLEARS_FRAME     an evaluator must clear and pop its frame (else its caller does)
+ *   BCJIT_RETURN_NONE             bytes of code that returns its constant 0 and needs no more stack
+ *                                 than the least code of this version
  *   BCJIT_C_RECURSION_UNITS       what one evaluator entry takes from the C recursion count (0: no count)
  *   bcjit_frame_code/func/local   borrowed contents of a frame
  *   bcjit_frame_is_fresh          no instruction of the frame has run
@@ -49,6 +51,7 @@ typedef _PyInterpreterFrame bcjit_frame;
 #if PY_VERSION_HEX < 0x030C0000
 
 #define BCJIT_CALLEE_CLEARS_FRAME 0
+#define BCJIT_RETURN_NONE LOAD_CONST, 0, RETURN_VALUE, 0
 #define BCJIT_C_RECURSION_UNITS 0   /* one counter for C and Python; a frame takes one either way */
 
 static inline PyCodeObject *bcjit_frame_code(bcjit_frame *f) { return f->f_code; }
@@ -86,6 +89,7 @@ static inline bool bcjit_tool_in_use(PyInterpreterState *Py_UNUSED(interp), int 
 #elif PY_VERSION_HEX < 0x030D0000
 
 #define BCJIT_CALLEE_CLEARS_FRAME 1
+#define BCJIT_RETURN_NONE RETURN_CONST, 0
 #define BCJIT_C_RECURSION_UNITS 2   /* PY_EVAL_C_STACK_UNITS, Python/ceval.c */
 
 static inline PyCodeObject *bcjit_frame_code(bcjit_frame *f) { return f->f_code; }
@@ -120,6 +124,7 @@ static inline bool bcjit_tool_in_use(PyInterpreterState *interp, int tool)
 #elif PY_VERSION_HEX < 0x030E0000
 
 #define BCJIT_CALLEE_CLEARS_FRAME 1
+#define BCJIT_RETURN_NONE RETURN_CONST, 0
 #define BCJIT_C_RECURSION_UNITS 2
 
 static inline PyCodeObject *bcjit_frame_code(bcjit_frame *f)
@@ -157,6 +162,7 @@ static inline bool bcjit_tool_in_use(PyInterpreterState *interp, int tool)
 #else
 
 #define BCJIT_CALLEE_CLEARS_FRAME 1
+#define BCJIT_RETURN_NONE LOAD_CONST, 0, RETURN_VALUE, 0
 #define BCJIT_C_RECURSION_UNITS 0   /* the C stack is measured by address instead of counted */
 
 static inline PyCodeObject *bcjit_frame_code(bcjit_frame *f)

@@ -42,7 +42,8 @@ typedef struct {
     PyObject_HEAD
     PyObject *guards;                       /* GuardTree */
     PyCodeObject *code;
-    PyObject *on_bailout;
+    PyObject *on_bailout;                   /* NULL: the code calls no graph, it cannot bail out */
+    PyObject *graph_call;                   /* the only GraphCall of code, borrowed; or NULL */
     PyObject *tag;
     PyFunctionObject *function;             /* spare function of code, without a closure; or NULL */
     Py_ssize_t hits;
@@ -70,10 +71,12 @@ typedef struct {
 
 extern PyTypeObject BcjitEntry_Type;
 extern PyTypeObject BcjitPart_Type;
-/* The first entry whose guards hold, borrowed, and its place; NULL when none does. */
+/* The first entry whose guards hold (new reference); NULL when none does; no error. */
 Entry *bcjit_part_find(Part *part, PyObject *const *values, Py_ssize_t n, PyObject *func,
-                       PyObject *closure, Py_ssize_t *place);
-void bcjit_part_to_front(Part *part, Entry *entry, Py_ssize_t place);
+                       PyObject *closure);
+/* The same, counted as a hit and moved to the front. */
+Entry *bcjit_part_hit(Part *part, PyObject *const *values, Py_ssize_t n, PyObject *func,
+                      PyObject *closure);
 PyCodeObject *bcjit_part_positional_code(Part *part);
 PyCodeObject *bcjit_part_cleanup_code(Part *part);
 
@@ -108,10 +111,11 @@ typedef struct Arm {                        /* one awaited frame; lives on the C
     PyCodeObject *code;
     ArmKind kind;
     Arrival arrival;
-    Values *values;                         /* ARM_RELEASE: given up at the frame's arrival */
+    Values *values;                         /* ARM_RELEASE: given up at the frame's arrival;
+                                               ARM_CAPTURE: empty, filled with the arguments */
     Part *part;                             /* ARM_CAPTURE, borrowed */
     Entry *entry;                           /* ARM_CAPTURE: what on_miss gave, owned */
-    PyObject *locals;                       /* ARM_CAPTURE: tuple of the arguments, owned */
+    int collects;                           /* ARM_CAPTURE: the cycle collector was on */
 } Arm;
 
 void bcjit_arm(PyThreadState *ts, Arm *arm);
@@ -131,9 +135,21 @@ int bcjit_state_init(State *state, Part *part, PyObject *closure, PyObject *cons
 void bcjit_state_clear(State *state);
 /* Calls part.on_miss: a new Entry, or NULL, with or without an error set. */
 Entry *bcjit_miss(Part *part, PyObject *func, PyObject *closure, PyObject *values);
-/* Runs the entry's code on borrowed values. */
+/* Runs the entry's code. held: the owner of the values when that is us, else NULL; it gives them up
+ * once no graph of this run can fail any more (see Held). */
 PyObject *bcjit_entry_run(Entry *entry, PyObject *func, PyObject *closure, PyObject *const *values,
-                          Py_ssize_t n);
+                          Py_ssize_t n, Values *held);
+
+/* The values of a run, kept for a bail-out. When the one graph call of the code has succeeded they
+ * go, so that the objects live no longer than in plain Python. */
+typedef struct Held {
+    struct Held *outer;
+    PyObject *graph_call;
+    Values *values;
+} Held;
+void bcjit_hold(Held *held, Entry *entry, Values *values);
+void bcjit_let_go(Held *held);
+void bcjit_graph_succeeded(PyObject *graph_call);
 /* Whether the error that is set is a BailOut. */
 bool bcjit_is_bailout(void);
 /* With a BailOut set: asks where to resume and runs plain code from there; clears the state.

@@ -31,14 +31,12 @@ static void drop_bound(const Call *call)
     }
 }
 
-/* What follows the run of an entry's code on values: they belong to owner, or to the call. */
+/* What follows the run of an entry's code on values, which belong to call->bound or to the caller. */
 static PyObject *after_entry(const Call *call, Entry *entry, PyObject *result,
-                             PyObject *const *values, Py_ssize_t n, PyObject **owner,
-                             PyObject *handled)
+                             PyObject *const *values, Py_ssize_t n, PyObject *handled)
 {
     PyFunctionObject *fn = (PyFunctionObject *)call->self->fn;
     if (result != NULL) {
-        Py_CLEAR(*owner);
         drop_bound(call);
         return entry->returns ? result : bcjit_follow(result, (PyObject *)fn);
     }
@@ -49,13 +47,12 @@ static PyObject *after_entry(const Call *call, Entry *entry, PyObject *result,
     if (bcjit_state_init(&state, call->self->part, fn->func_closure, values, n) < 0) {
         return NULL;
     }
-    Py_CLEAR(*owner);
     drop_bound(call);
     return bcjit_bail_out(entry, &state, (PyObject *)fn, handled);
 }
 
 /* No entry holds: the function is called, and its frame met by the hook. */
-static PyObject *missed(const Call *call)
+static PyObject *missed(Call *call)
 {
     Dispatcher *self = call->self;
     PyFunctionObject *fn = (PyFunctionObject *)self->fn;
@@ -66,48 +63,46 @@ static PyObject *missed(const Call *call)
         return call_plain(call);
     }
     PyObject *handled = Py_XNewRef(*bcjit_handled_exception(call->ts));
-    Arm arm = {.kind = ARM_CAPTURE, .code = self->code, .part = self->part};
+    Values values;
+    if (bcjit_values_init(&values, NULL, 0) < 0) {
+        return NULL;
+    }
+    call->bound = &values;
+    Arm arm = {.kind = ARM_CAPTURE, .code = self->code, .part = self->part, .values = &values};
     bcjit_arm(call->ts, &arm);
     PyObject *result = call_plain(call);
     bcjit_disarm(call->ts, &arm);
     if (arm.entry != NULL) {
-        PyTupleObject *locals = (PyTupleObject *)arm.locals;
         if (arm.arrival == ARRIVED_CLEANED && result != NULL) {
             Py_DECREF(result);
-            result = bcjit_entry_run(arm.entry, (PyObject *)fn, fn->func_closure, locals->ob_item,
-                                     Py_SIZE(locals));
+            result = bcjit_entry_run(arm.entry, (PyObject *)fn, fn->func_closure, values.items,
+                                     values.n, &values);
         }
-        result = after_entry(call, arm.entry, result, locals->ob_item, Py_SIZE(locals), &arm.locals,
-                             handled);
+        result = after_entry(call, arm.entry, result, values.items, values.n, handled);
         Py_DECREF(arm.entry);
     }
-    Py_XDECREF(arm.locals);
+    bcjit_values_clear(&values);
     Py_XDECREF(handled);
     return result;
 }
 
-static PyObject *dispatch(const Call *call, PyObject *const *values, Py_ssize_t n)
+static PyObject *dispatch(Call *call, PyObject *const *values, Py_ssize_t n)
 {
     Dispatcher *self = call->self;
-    PyObject *closure = ((PyFunctionObject *)self->fn)->func_closure, *owner = NULL;
-    Py_ssize_t place;
-    Entry *entry = bcjit_part_find(self->part, values, n, self->fn, closure, &place);
+    PyObject *closure = ((PyFunctionObject *)self->fn)->func_closure;
+    Entry *entry = bcjit_part_hit(self->part, values, n, self->fn, closure);
     if (BCJIT_UNLIKELY(entry == NULL)) {
         return missed(call);
     }
-    entry->hits++;
-    if (place != 0) {
-        bcjit_part_to_front(self->part, entry, place);
-    }
     if (entry->plain) {
+        Py_DECREF(entry);
         drop_bound(call);
         return call_plain(call);
     }
-    Py_INCREF(entry);
     PyObject *handled = Py_XNewRef(*bcjit_handled_exception(call->ts));
-    PyObject *result = bcjit_entry_run(entry, self->fn, closure, values, n);
+    PyObject *result = bcjit_entry_run(entry, self->fn, closure, values, n, call->bound);
     if (BCJIT_UNLIKELY(result == NULL || !entry->returns)) {
-        result = after_entry(call, entry, result, values, n, &owner, handled);
+        result = after_entry(call, entry, result, values, n, handled);
     }
     Py_XDECREF(handled);
     Py_DECREF(entry);

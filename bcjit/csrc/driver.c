@@ -78,11 +78,32 @@ static Surroundings around_of(PyObject *func, PyObject *closure)
     return (Surroundings){f->func_globals, f->func_builtins, closure};
 }
 
+static BCJIT_THREAD_LOCAL Held *held_top;
+
+void bcjit_hold(Held *held, Entry *entry, Values *values)
+{
+    *held = (Held){held_top, entry->graph_call, values};
+    held_top = held;
+}
+
+void bcjit_let_go(Held *held) { held_top = held->outer; }
+
+void bcjit_graph_succeeded(PyObject *graph_call)
+{
+    Held *held = held_top;
+    if (held != NULL && held->graph_call == graph_call && held->values != NULL) {
+        bcjit_values_clear(held->values);
+    }
+}
+
 PyObject *bcjit_entry_run(Entry *entry, PyObject *func, PyObject *closure, PyObject *const *values,
-                          Py_ssize_t n)
+                          Py_ssize_t n, Values *held_values)
 {
     PyThreadState *ts = PyThreadState_Get();
     Surroundings around = around_of(func, closure);
+    if (held_values != NULL && entry->on_bailout == NULL) {
+        return bcjit_run_code(&entry->function, entry->code, &around, held_values);
+    }
     PyFunctionObject *function = bcjit_function_take(&entry->function, entry->code, &around);
     if (function == NULL) {
         return NULL;
@@ -90,7 +111,15 @@ PyObject *bcjit_entry_run(Entry *entry, PyObject *func, PyObject *closure, PyObj
     PyObject *result = NULL;
     int token = bcjit_enter_call(ts);
     if (token >= 0) {
+        Held held;
+        bool holds = entry->graph_call != NULL;     /* even nothing: an outer run's is not meant */
+        if (holds) {
+            bcjit_hold(&held, entry, held_values);
+        }
         result = function->vectorcall((PyObject *)function, values, (size_t)n, NULL);
+        if (holds) {
+            bcjit_let_go(&held);
+        }
         bcjit_leave_call(ts, token);
     }
     bcjit_function_give(&entry->function, function);
@@ -139,6 +168,13 @@ PyObject *bcjit_bail_out(Entry *entry, State *state, PyObject *func, PyObject *h
         bcjit_state_clear(state);
         return NULL;
     }
+    if (entry->on_bailout == NULL) {
+        PyErr_SetString(PyExc_SystemError, "bcjit: an entry without on_bailout bailed out");
+        Py_DECREF(exc);
+        Py_DECREF(values);
+        bcjit_state_clear(state);
+        return NULL;
+    }
     entry->bailouts++;
     PyObject *on_bailout = Py_NewRef(entry->on_bailout);
     PyObject *args[] = {(PyObject *)entry, func,
@@ -172,19 +208,12 @@ static Entry *entry_for(State *state, PyObject *func)
 {
     Part *part = state->part;
     PyObject *const *values = state->values.items;
-    Py_ssize_t n = state->values.n, place;
+    Py_ssize_t n = state->values.n;
     if (part->skip || bcjit_tracing_active(PyThreadState_Get())) {
         return NULL;
     }
-    Entry *entry = bcjit_part_find(part, values, n, func, state->closure, &place);
-    if (entry != NULL) {
-        entry->hits++;
-        if (place != 0) {
-            bcjit_part_to_front(part, entry, place);
-        }
-        Py_INCREF(entry);
-    }
-    else {
+    Entry *entry = bcjit_part_hit(part, values, n, func, state->closure);
+    if (entry == NULL) {
         part->misses++;
         if (part->on_miss == NULL || part->busy) {
             return NULL;
@@ -213,7 +242,7 @@ PyObject *bcjit_drive_state(State *state, PyObject *func)
         }
         PyObject *handled = Py_XNewRef(*bcjit_handled_exception(ts));
         PyObject *result = bcjit_entry_run(entry, func, state->closure, state->values.items,
-                                           state->values.n);
+                                           state->values.n, &state->values);
         bool done = result == NULL || entry->returns;
         if (result == NULL && bcjit_is_bailout()) {
             result = bcjit_bail_out(entry, state, func, handled);

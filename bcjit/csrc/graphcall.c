@@ -193,6 +193,9 @@ static PyObject *GraphCall_vectorcall(PyObject *callable, PyObject *const *args,
     if (BCJIT_UNLIKELY(result == NULL)) {
         bail_out(self);
     }
+    else {
+        bcjit_graph_succeeded(callable);
+    }
     return result;
 }
 

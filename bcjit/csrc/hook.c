@@ -5,16 +5,15 @@
  * place. RELEASE: code is run on values that the driver owns, and the driver's references must go
  * once the frame has its own, so that the code alone decides when an object dies.
  *
- * The evaluator is set just before the call and put back at the frame's arrival. In between no
- * Python code runs, but for argument binding that meets user-made keyword strings; hence the check
- * of the calling frame, and the list of awaited frames for nested ones.
+ * The evaluator is set just before the call and put back at the frame's arrival. Nothing else runs
+ * in between: the GIL is not let go, the dispatcher sends calls with user-made keyword strings
+ * elsewhere, and the cycle collector is off. So the evaluator found is the one put back.
  */
 #include "core.h"
 
 static BCJIT_THREAD_LOCAL Arm *armed;       /* innermost awaited frame of this thread */
 static Py_ssize_t awaited;                  /* awaited frames of all threads */
-static _PyFrameEvalFunction previous;       /* the evaluator that ours replaced; NULL: the default */
-static bool installed;                      /* ours is set, or below another tool's */
+static _PyFrameEvalFunction previous;       /* what ours replaced; NULL: the default evaluator */
 
 static PyObject *evaluate(PyThreadState *ts, bcjit_frame *frame, int throwflag);
 
@@ -22,44 +21,30 @@ bool bcjit_hook_armed(void) { return armed != NULL; }
 
 bool bcjit_hook_installed(PyThreadState *ts) { return bcjit_get_evaluator(ts) == evaluate; }
 
-static void install(PyThreadState *ts)
-{
-    _PyFrameEvalFunction current = bcjit_get_evaluator(ts);
-    if (current == evaluate) {
-        return;
-    }
-    /* Another tool that came after ours calls ours: setting it again would make a ring. */
-    if (installed && current != NULL && current != _PyEval_EvalFrameDefault) {
-        return;
-    }
-    previous = current;
-    installed = true;
-    bcjit_set_evaluator(ts, evaluate);
-}
-
-static void uninstall(PyThreadState *ts)
-{
-    if (bcjit_get_evaluator(ts) == evaluate) {
-        bcjit_set_evaluator(ts, previous);
-        previous = NULL;
-        installed = false;
-    }
-}
-
 void bcjit_arm(PyThreadState *ts, Arm *arm)
 {
     arm->outer = armed;
     arm->caller = bcjit_current_frame(ts);
     armed = arm;
     awaited++;
-    install(ts);
+    if (!bcjit_hook_installed(ts)) {
+        previous = bcjit_get_evaluator(ts);
+        bcjit_set_evaluator(ts, evaluate);
+    }
+    if (arm->kind == ARM_CAPTURE) {
+        arm->collects = PyGC_Disable();     /* 3.11 may collect when it makes *args or **kwargs */
+    }
 }
 
 static void forget(PyThreadState *ts, Arm *arm)
 {
     armed = arm->outer;
-    if (--awaited == 0) {
-        uninstall(ts);
+    if (--awaited == 0 && bcjit_hook_installed(ts)) {
+        bcjit_set_evaluator(ts, previous);
+        previous = NULL;
+    }
+    if (arm->collects) {
+        PyGC_Enable();
     }
 }
 
@@ -133,7 +118,8 @@ static PyObject *bound_arguments(bcjit_frame *frame, PyCodeObject *code)
     return tuple;
 }
 
-static PyObject *captured(PyThreadState *ts, bcjit_frame *frame, Arm *arm)
+static PyObject *captured(PyThreadState *ts, bcjit_frame *frame, Arm *arm,
+                          _PyFrameEvalFunction below)
 {
     PyCodeObject *code = bcjit_frame_code(frame);
     PyFunctionObject *func = (PyFunctionObject *)bcjit_frame_func(frame);
@@ -141,32 +127,41 @@ static PyObject *captured(PyThreadState *ts, bcjit_frame *frame, Arm *arm)
     PyCodeObject *cleanup = bcjit_part_cleanup_code(arm->part);
     if (cleanup == NULL) {
         PyErr_Clear();              /* no memory for it: run the frame as it is */
-        return bcjit_eval(bcjit_get_evaluator(ts), ts, frame, 0);
+        return bcjit_eval(below, ts, frame, 0);
     }
-    arm->locals = bound_arguments(frame, code);
-    if (arm->locals == NULL) {
+    PyObject *values = bound_arguments(frame, code);
+    if (values == NULL) {
         return clean_frame(ts, frame, cleanup);
     }
-    Entry *entry = bcjit_miss(arm->part, (PyObject *)func, func->func_closure, arm->locals);
-    if (entry == NULL && PyErr_Occurred()) {
-        return clean_frame(ts, frame, cleanup);
+    Entry *entry = bcjit_miss(arm->part, (PyObject *)func, func->func_closure, values);
+    if (entry != NULL && entry->plain) {
+        Py_CLEAR(entry);
     }
-    _PyFrameEvalFunction evaluator = bcjit_get_evaluator(ts);
-    if (entry == NULL || entry->plain) {
-        Py_XDECREF(entry);
-        Py_CLEAR(arm->locals);
-        return bcjit_eval(evaluator, ts, frame, 0);
+    else if (entry != NULL &&
+             bcjit_values_init(arm->values, ((PyTupleObject *)values)->ob_item,
+                               PyTuple_GET_SIZE(values)) < 0) {
+        Py_CLEAR(entry);
+    }
+    Py_DECREF(values);
+    if (entry == NULL) {
+        return PyErr_Occurred() ? clean_frame(ts, frame, cleanup) : bcjit_eval(below, ts, frame, 0);
     }
     arm->entry = entry;
-    Py_ssize_t cells = func->func_closure == NULL ? 0 : PyTuple_GET_SIZE(func->func_closure);
-    if (entry->code->co_argcount == PyTuple_GET_SIZE(arm->locals) &&
-        entry->code->co_nfreevars == cells && !(entry->code->co_flags & GENERATOR_FLAGS) &&
-        swap_code(ts, frame, entry->code)) {
-        arm->arrival = ARRIVED_SWAPPED;
-        return bcjit_eval(evaluator, ts, frame, 0);
+    if (entry->code->co_argcount != arm->values->n ||
+        entry->code->co_nfreevars != code->co_nfreevars ||
+        (entry->code->co_flags & GENERATOR_FLAGS) || !swap_code(ts, frame, entry->code)) {
+        arm->arrival = ARRIVED_CLEANED;
+        return clean_frame(ts, frame, cleanup);
     }
-    arm->arrival = ARRIVED_CLEANED;
-    return clean_frame(ts, frame, cleanup);
+    arm->arrival = ARRIVED_SWAPPED;
+    if (entry->on_bailout == NULL) {
+        bcjit_values_clear(arm->values);
+    }
+    Held held;
+    bcjit_hold(&held, entry, arm->values);
+    PyObject *result = bcjit_eval(below, ts, frame, 0);
+    bcjit_let_go(&held);
+    return result;
 }
 
 static PyObject *evaluate(PyThreadState *ts, bcjit_frame *frame, int throwflag)
@@ -180,7 +175,7 @@ static PyObject *evaluate(PyThreadState *ts, bcjit_frame *frame, int throwflag)
     _PyFrameEvalFunction below = previous;
     forget(ts, arm);
     if (arm->kind == ARM_CAPTURE) {
-        return captured(ts, frame, arm);
+        return captured(ts, frame, arm, below);
     }
     arm->arrival = ARRIVED_PLAIN;
     bcjit_values_clear(arm->values);        /* the frame has its own references: nothing dies here */

@@ -3,6 +3,21 @@
 
 /* ---- Entry ---------------------------------------------------------------------------------- */
 
+static PyObject *only_graph_call(PyCodeObject *code)
+{
+    PyObject *found = NULL;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(code->co_consts); i++) {
+        PyObject *constant = PyTuple_GET_ITEM(code->co_consts, i);
+        if (Py_IS_TYPE(constant, &BcjitGraphCall_Type)) {
+            if (found != NULL) {
+                return NULL;
+            }
+            found = constant;
+        }
+    }
+    return found;
+}
+
 static int Entry_init(Entry *self, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"guards", "code", "returns", "on_bailout", "tag", NULL};
@@ -19,7 +34,8 @@ static int Entry_init(Entry *self, PyObject *args, PyObject *kwargs)
     self->guards = Py_NewRef(guards);
     self->code = (PyCodeObject *)Py_NewRef(code);
     self->returns = (char)returns;
-    self->on_bailout = Py_NewRef(on_bailout);
+    self->on_bailout = on_bailout == Py_None ? NULL : Py_NewRef(on_bailout);
+    self->graph_call = only_graph_call(self->code);
     self->tag = Py_NewRef(tag);
     return 0;
 }
@@ -71,8 +87,8 @@ static void Entry_dealloc(Entry *self)
 static PyMemberDef Entry_members[] = {
     {"guards", T_OBJECT_EX, offsetof(Entry, guards), READONLY, "The GuardTree."},
     {"code", T_OBJECT_EX, offsetof(Entry, code), READONLY, "The residual code."},
-    {"on_bailout", T_OBJECT_EX, offsetof(Entry, on_bailout), READONLY,
-     "Asked where to resume when a graph fails."},
+    {"on_bailout", T_OBJECT, offsetof(Entry, on_bailout), READONLY,
+     "Asked where to resume when a graph fails; None: the code calls no graph."},
     {"tag", T_OBJECT_EX, offsetof(Entry, tag), READONLY, "The owner's."},
     {"returns", T_BOOL, offsetof(Entry, returns), READONLY,
      "Whether the code returns the function's value."},
@@ -99,22 +115,48 @@ PyTypeObject BcjitEntry_Type = {
 /* ---- Part: what the dispatcher and the driver ask -------------------------------------------- */
 
 Entry *bcjit_part_find(Part *part, PyObject *const *values, Py_ssize_t n, PyObject *func,
-                       PyObject *closure, Py_ssize_t *place)
+                       PyObject *closure)
 {
     for (Py_ssize_t i = 0; i < part->n_entries; i++) {
-        Entry *entry = part->entries[i];
+        Entry *entry = (Entry *)Py_NewRef((PyObject *)part->entries[i]);
         if (bcjit_guards_check(entry->guards, values, n, func, closure) < 0) {
-            *place = i;
             return entry;
         }
+        Py_DECREF(entry);
     }
     return NULL;
 }
 
-void bcjit_part_to_front(Part *part, Entry *entry, Py_ssize_t place)
+static void to_front(Part *part, Entry *entry, Py_ssize_t place)
 {
     memmove(part->entries + 1, part->entries, (size_t)place * sizeof(Entry *));
     part->entries[0] = entry;
+}
+
+static Py_ssize_t place_of(Part *self, PyObject *entry)
+{
+    for (Py_ssize_t i = 0; i < self->n_entries; i++) {
+        if ((PyObject *)self->entries[i] == entry) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+Entry *bcjit_part_hit(Part *part, PyObject *const *values, Py_ssize_t n, PyObject *func,
+                      PyObject *closure)
+{
+    Entry *entry = bcjit_part_find(part, values, n, func, closure);
+    if (entry != NULL) {
+        entry->hits++;
+        if (BCJIT_UNLIKELY(part->n_entries > 0 && part->entries[0] != entry)) {
+            Py_ssize_t place = place_of(part, (PyObject *)entry);
+            if (place > 0) {
+                to_front(part, entry, place);
+            }
+        }
+    }
+    return entry;
 }
 
 static PyObject *replaced_code(PyCodeObject *code, PyObject *changes)
@@ -152,17 +194,18 @@ PyCodeObject *bcjit_part_positional_code(Part *part)
 }
 
 /* Code with the variables of the plain code that only returns None: it has no RESUME, so nothing
- * can observe it, and the evaluator that runs it in place of a frame's own code clears the frame. */
+ * can observe it, and the evaluator that runs it in place of a frame's own code clears the frame. Its
+ * frame has the size of the plain code's, so it fits where that one is. */
 PyCodeObject *bcjit_part_cleanup_code(Part *part)
 {
-    static const unsigned char bytes[] = {LOAD_CONST, 0, RETURN_VALUE, 0};
+    static const unsigned char bytes[] = {BCJIT_RETURN_NONE};
     if (part->cleanup_code == NULL) {
         part->cleanup_code = (PyCodeObject *)replaced_code(
             part->plain_code,
-            Py_BuildValue("{s:y#,s:(O),s:(),s:y#,s:y#,s:i}", "co_code", (const char *)bytes,
+            Py_BuildValue("{s:y#,s:(O),s:(),s:y#,s:y#}", "co_code", (const char *)bytes,
                           (Py_ssize_t)sizeof bytes, "co_consts", Py_None, "co_names",
                           "co_exceptiontable", "", (Py_ssize_t)0, "co_linetable", "",
-                          (Py_ssize_t)0, "co_stacksize", 1));
+                          (Py_ssize_t)0));
     }
     return part->cleanup_code;
 }
@@ -232,16 +275,6 @@ static void Part_dealloc(Part *self)
     Py_TYPE(self)->tp_free((PyObject *)self);
 }
 
-static int position_of(Part *self, PyObject *entry)
-{
-    for (Py_ssize_t i = 0; i < self->n_entries; i++) {
-        if ((PyObject *)self->entries[i] == entry) {
-            return (int)i;
-        }
-    }
-    return -1;
-}
-
 static PyObject *Part_add(Part *self, PyObject *entry)
 {
     if (!Py_IS_TYPE(entry, &BcjitEntry_Type) || ((Entry *)entry)->code == NULL) {
@@ -249,7 +282,7 @@ static PyObject *Part_add(Part *self, PyObject *entry)
                      Py_TYPE(entry)->tp_name);
         return NULL;
     }
-    if (position_of(self, entry) >= 0) {
+    if (place_of(self, entry) >= 0) {
         PyErr_SetString(PyExc_ValueError, "the entry is already in this part");
         return NULL;
     }
@@ -259,13 +292,13 @@ static PyObject *Part_add(Part *self, PyObject *entry)
     }
     self->entries = grown;
     self->n_entries++;
-    bcjit_part_to_front(self, (Entry *)Py_NewRef(entry), self->n_entries - 1);
+    to_front(self, (Entry *)Py_NewRef(entry), self->n_entries - 1);
     Py_RETURN_NONE;
 }
 
 static PyObject *Part_remove(Part *self, PyObject *entry)
 {
-    int i = position_of(self, entry);
+    Py_ssize_t i = place_of(self, entry);
     if (i < 0) {
         PyErr_SetString(PyExc_ValueError, "the entry is not in this part");
         return NULL;
@@ -294,11 +327,10 @@ static PyObject *Part_find(Part *self, PyObject *args)
         PyErr_SetString(PyExc_TypeError, "closure must be a tuple of cells or None");
         return NULL;
     }
-    Py_ssize_t place;
     Entry *entry =
         bcjit_part_find(self, ((PyTupleObject *)values)->ob_item, PyTuple_GET_SIZE(values), func,
-                        closure == Py_None ? NULL : closure, &place);
-    return Py_NewRef(entry == NULL ? Py_None : (PyObject *)entry);
+                        closure == Py_None ? NULL : closure);
+    return entry == NULL ? Py_NewRef(Py_None) : (PyObject *)entry;
 }
 
 static PyObject *Part_get_entries(Part *self, void *Py_UNUSED(unused))
