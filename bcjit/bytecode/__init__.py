@@ -4,6 +4,7 @@
 `CodeBuilder` makes new code. Imports nothing of bcjit outside this package.
 """
 
+from bcjit.bytecode.builder import CodeBuilder
 from bcjit.bytecode.decode import decode, encode
 from bcjit.bytecode.dialect import UnsupportedPython
 from bcjit.bytecode.instruction import (
@@ -22,6 +23,7 @@ __all__ = [
     "JUMPS",
     "TERMINATORS",
     "CannotResume",
+    "CodeBuilder",
     "Instruction",
     "Listing",
     "Op",

@@ -287,6 +287,14 @@ def caches_of(name: str) -> int:
     return _as_int(entries[cpython.opmap[name]])
 
 
+def takes_argument(name: str) -> bool:
+    """Whether a native opcode of the running Python has an argument."""
+    number = cpython.opmap[name]
+    if hasattr(cpython, "hasarg"):  # from 3.12 on
+        return number in cpython.hasarg
+    return number >= cpython.HAVE_ARGUMENT
+
+
 _COMMON: Final[Mapping[str, Rename]] = {
     **{
         op.name: (op, Kind.NONE)
@@ -632,6 +640,12 @@ def _write_format_313(args: tuple[object, ...]) -> tuple[Native, ...]:
     return (Native("FORMAT_WITH_SPEC" if has_spec else "FORMAT_SIMPLE"),)
 
 
+def _write_make_function_313(args: tuple[object, ...]) -> tuple[Native, ...]:
+    names = _as_tuple(args[-1])
+    setters = (Native("SET_FUNCTION_ATTRIBUTE", Kind.ATTRIBUTE, name) for name in reversed(names))
+    return (Native("MAKE_FUNCTION"), *setters)
+
+
 _WRITERS_313: Final[Mapping[tuple[Op, ...], Writer]] = {
     **_INTRINSIC_WRITERS,
     (Op.CALL_KW,): _write_call_kw(
@@ -641,6 +655,7 @@ _WRITERS_313: Final[Mapping[tuple[Op, ...], Writer]] = {
     (Op.COMPARE_OP,): _writes(Native("COMPARE_OP", Kind.COMPARE)),
     (Op.END_FOR,): lambda args: (Native("END_FOR"), Native("POP_TOP")),
     (Op.FORMAT_VALUE,): _write_format_313,
+    (Op.MAKE_FUNCTION,): _write_make_function_313,
 }
 
 # An opcode that tests the truth twice gives the bool of the first test: UNARY_NOT of a bool runs no user code.
