@@ -82,7 +82,7 @@ class Builder:
         named = {key: self.run.fetch(arg) for key, arg in kwargs.items()}
         try:
             value = target(*values, **named)
-        except (ValueError, TypeError, IndexError):
+        except (ValueError, TypeError, IndexError, RuntimeWarning):  # mean of nothing
             return
         meta = None if value is None else meta_of(value)
         if value is not None and meta is None:
