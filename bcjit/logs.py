@@ -25,7 +25,7 @@ from typing import Final, TextIO
 from bcjit.errors import ArgumentError
 
 __all__ = [
-    "CHANNELS", "capture", "enable", "forget_once", "graph_breaks", "guards", "hook", "once",
+    "CHANNELS", "capture", "enable", "forget_once", "get_logger", "graph_breaks", "guards", "hook", "once",
     "recompiles", "residual",
 ]  # fmt: skip
 
@@ -40,6 +40,12 @@ CHANNELS: Final[dict[str, logging.Logger]] = {
     logger.name.removeprefix("bcjit."): logger
     for logger in (capture, guards, recompiles, graph_breaks, residual, hook)
 }
+
+
+def get_logger(channel: str) -> logging.Logger:
+    """Return the logger of a channel of `CHANNELS`."""
+    return CHANNELS[channel]
+
 
 # A program that meets ever new keys must not grow this set for ever.
 _ONCE_LIMIT: Final = 4096

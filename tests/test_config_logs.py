@@ -91,6 +91,7 @@ def test_channels_are_named_loggers_and_documented():
     assert {logger.name for logger in logs.CHANNELS.values()} == {
         f"bcjit.{name}" for name in logs.CHANNELS
     }
+    assert all(logs.get_logger(name) is logger for name, logger in logs.CHANNELS.items())
     assert all(f"``{name}``" in logs.__doc__ for name in logs.CHANNELS)
 
 
