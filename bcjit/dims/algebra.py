@@ -379,7 +379,7 @@ def _extreme(
         kept.append(dim)
     if len(kept) == 1:
         return kept[0]
-    return _of_atom(kind(tuple(sorted(kept, key=_key))))
+    return _of_atom(kind(tuple(sorted(kept, key=lambda dim: (isinstance(dim, int), _key(dim))))))
 
 
 def _operands_of(kind: type[Min | Max], dim: Dim) -> tuple[Dim, ...]:

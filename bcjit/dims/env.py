@@ -21,6 +21,7 @@ from bcjit.dims.algebra import (
     Monomial,
     Symbol,
     SymbolKind,
+    add,
     build,
     evaluate,
     multiply,
@@ -32,7 +33,7 @@ from bcjit.dims.algebra import (
 from bcjit.dims.relation import COMPARE, Relation
 
 
-class Undecidable(Exception):  # noqa: N818 - a question without an answer, not an error
+class Undecidable(Exception):
     """A relation that neither structure nor facts nor hints can answer."""
 
     def __init__(self, relation: Relation) -> None:
@@ -40,7 +41,7 @@ class Undecidable(Exception):  # noqa: N818 - a question without an answer, not 
         self.relation = relation
 
 
-class ShapeMismatch(Exception):  # noqa: N818 - NumPy raises its own error; this says that it will
+class ShapeMismatch(Exception):
     """Two shapes or sizes that cannot go together."""
 
     def __init__(self, left: object, right: object) -> None:
@@ -199,7 +200,11 @@ class ShapeEnv:
 
     def simplify(self, dim: DimLike) -> Dim:
         """Return the dim with the equalities known so far applied."""
-        simplified = substitute(dim, self._solved)
+        try:
+            simplified = substitute(dim, self._solved)
+        except ZeroDivisionError:
+            # A divisor that is known to be 0: the dim has no value, and stays as it is.
+            return add(dim, 0)
         if isinstance(simplified, Expr):
             low, high, _ = self._interval(simplified)
             if low is not None and low == high:
@@ -282,7 +287,10 @@ class ShapeEnv:
             self._learn(self._simplify_relation(fact))
 
     def _simplify_relation(self, relation: Relation) -> Relation:
-        return relation.substitute(self._solved) if self._solved else relation
+        try:
+            return relation.substitute(self._solved)
+        except ZeroDivisionError:
+            return relation
 
     def _solve(self, equality: Relation) -> bool:
         """Use an equality to replace its newest symbol that stands alone; False if there is none."""
@@ -298,8 +306,11 @@ class ShapeEnv:
                 continue
             value = multiply(-coefficient, rest)
             solution: dict[Symbol, DimLike] = {symbol: value}
-            self._solved = {old: substitute(known, solution) for old, known in self._solved.items()}
-            self._solved[symbol] = value
+            try:
+                solved = {old: substitute(known, solution) for old, known in self._solved.items()}
+            except ZeroDivisionError:
+                continue
+            self._solved = {**solved, symbol: value}
             return True
         return False
 
