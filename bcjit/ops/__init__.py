@@ -4,15 +4,17 @@ Other layers use `lookup`, `lookup_method`, `lookup_attribute` and `infer`, and 
 their own. This package must not import graphs, guards or bytecode.
 """
 
-from bcjit.ops import elementwise as _elementwise
-from bcjit.ops import indexing as _indexing
-from bcjit.ops import movement as _movement
-from bcjit.ops import reductions as _reductions
+from typing import Final
+
+from bcjit.ops import elementwise, indexing, movement, reductions
 from bcjit.ops.emitter import Emitter, Value
 from bcjit.ops.infer import Inferred, infer
 from bcjit.ops.meta_emitter import MetaEmitter
 from bcjit.ops.opdef import OpDef, OpFailure, Sample, Spelling, Unsupported, WouldRaise
 from bcjit.ops.table import all_ops, lookup, lookup_attribute, lookup_method
+
+# Importing them fills the table.
+OP_MODULES: Final = (elementwise, indexing, movement, reductions)
 
 __all__ = [
     "Emitter",

@@ -11,8 +11,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-import numpy as np
-
 from bcjit.ops import samples
 from bcjit.ops.emitter import Basic, DType, Emitter, Operand, Range, Value
 from bcjit.ops.opdef import Spelling, Unsupported, WouldRaise
@@ -104,15 +102,15 @@ def _call(
     out: Operand,
     keywords: dict[str, Operand],
 ) -> Value | tuple[Value, ...]:
-    require_default(keywords["where"], True, "where")  # noqa: FBT003
-    require_default(keywords["subok"], True, "subok")  # noqa: FBT003
+    require_default(keywords["where"], True, "where")
+    require_default(keywords["subok"], True, "subok")
     if not isinstance(keywords["order"], str) or keywords["order"] not in "CFAK":
         raise WouldRaise("order: one of 'C', 'F', 'A', or 'K' is expected")
     if not any(map(e.is_value, operands)):
         raise Unsupported("no operand is an array")
     casting, dtype = keywords["casting"], as_dtype(keywords["dtype"])
     if isinstance(out, tuple) and function.nout > 1:
-        require_default(builtins.all(item is None for item in out), True, "out")  # noqa: FBT003
+        require_default(builtins.all(item is None for item in out), True, "out")
         out = None
     target = single_out(e, out)
     if target is not None:

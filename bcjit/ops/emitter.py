@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias, TypeGuard
+from typing import Any, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -113,7 +113,7 @@ class Reshape:
 class Part:
     """View: the real or imaginary part of a complex array."""
 
-    name: Literal["real", "imag"]
+    name: str  # "real" or "imag"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +176,8 @@ class Emitter(Protocol):
     ) -> Value:
         """Reduce: cast to the loop dtype and fold these axes away."""
 
-    def arg_reduce(self, name: Literal["argmax", "argmin"], value: Value, axis: int) -> Value:
-        """ArgReduce: position of the first extreme element along an axis."""
+    def arg_reduce(self, name: str, value: Value, axis: int) -> Value:
+        """ArgReduce: position of the first extreme element along an axis, ``"argmax"`` or ``"argmin"``."""
 
     def scan(self, function: ScalarFunction, value: Value, axis: int, dtype: DType) -> Value:
         """Scan: running fold along an axis."""

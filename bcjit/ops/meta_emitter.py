@@ -38,6 +38,7 @@ from bcjit.ops.emitter import (
 from bcjit.ops.opdef import Unsupported, WouldRaise
 from bcjit.ops.operands import (
     INTP,
+    accepts_any_int,
     cast_can_fail,
     check_dtype,
     default_dtype,
@@ -187,10 +188,11 @@ class MetaEmitter:
     ) -> tuple[Value, ...]:
         """See `Emitter.map`."""
         shape: Shape = ()
+        any_int = accepts_any_int(self, function, operands)
         for operand, dtype in zip(operands, dtypes, strict=False):
             if isinstance(operand, MetaValue):
                 shape = self.env.broadcast(shape, operand.shape)
-            self._use(operand, dtype, compares=function.compares)
+            self._use(operand, dtype, compares=any_int)
         if function is CAST:
             self._use(MetaValue((), dtypes[0]), dtypes[1])
         if function.can_fail(dtypes[0]):
@@ -213,9 +215,12 @@ class MetaEmitter:
             self._may_set_flags()
         return MetaValue(tuple(d for i, d in enumerate(value.shape) if i not in axes), dtype)
 
-    def arg_reduce(self, name: Literal["argmax", "argmin"], value: Value, axis: int) -> Value:
+    def arg_reduce(self, name: str, value: Value, axis: int) -> Value:
         """See `Emitter.arg_reduce`."""
         del name
+        if value.dtype.kind == "c":
+            # Comparing complex NaN sets the invalid flag.
+            self._may_set_flags()
         return MetaValue(value.shape[:axis] + value.shape[axis + 1 :], INTP)
 
     def scan(self, function: ScalarFunction, value: Value, axis: int, dtype: DType) -> Value:
@@ -296,6 +301,8 @@ class MetaEmitter:
     def sort(self, value: Value, axis: int, kind: str | None, *, indices: bool) -> Value:
         """See `Emitter.sort`."""
         del axis, kind
+        if value.dtype.kind == "c":
+            self._may_set_flags()
         return MetaValue(value.shape, INTP if indices else value.dtype)
 
     def lib_call(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Literal
 
 import numpy as np
 
@@ -34,8 +33,6 @@ from bcjit.ops.operands import (
     as_dtype,
     axis_index,
     axis_tuple,
-    cast,
-    constant,
     copy,
     default_dtype,
     equal,
@@ -203,11 +200,11 @@ def _with_new_axes(value: Value, axes: Sequence[int]) -> Basic:
     )
 
 
-def _at_least(ndim: Literal[1, 2], e: Emitter, a: Operand) -> Value:
+def _at_least(ndim: int, e: Emitter, a: Operand) -> Value:
     value = e.array(a)
     if len(value.shape) >= ndim:
         return value
-    if ndim == 2 or not value.shape:  # noqa: PLR2004
+    if ndim == 2 or not value.shape:
         # NumPy: ``reshape(1)``, ``reshape(1, 1)`` and ``x[newaxis, :]``; the same views.
         new = ndim - len(value.shape)
         return e.view(value, _with_new_axes(value, tuple(range(new))))
@@ -320,7 +317,7 @@ def stack(
 
 
 def _stack_along(
-    ndim: Literal[1, 2],
+    ndim: int,
     e: Emitter,
     tup: Operand,
     *,
@@ -441,7 +438,7 @@ def _copy_method(e: Emitter, a: Operand, order: Operand = "C") -> Value:
     return _back(e, a, copy(e, e.array(a)))
 
 
-def _part(name: Literal["real", "imag"], e: Emitter, val: Operand) -> Value:
+def _part(name: str, e: Emitter, val: Operand) -> Value:
     """``x.real`` is a real array itself; ``x.imag`` of one is new read-only zeros."""
     value = e.array(val)
     if value.dtype.kind == "c":

@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from inspect import Signature, signature
+from typing import Any
+
+import numpy as np
 
 __all__ = ["OpDef", "OpFailure", "Sample", "Spelling", "Unsupported", "WouldRaise", "sample"]
 
 
-class OpFailure(Exception):  # noqa: N818 - base of two answers, not errors of the program
+class OpFailure(Exception):
     """An op cannot be put into a graph; ``reason`` is one sentence for the user."""
 
     def __init__(self, reason: str) -> None:
@@ -49,7 +52,7 @@ class Spelling:
 
     target: Callable[..., object]
     expand: Callable[..., object]  # expand(e, *arguments of target)
-    samples: Callable[[], Iterable[Sample]]
+    samples: Callable[[np.dtype[Any]], Iterable[Sample]]  # of arguments in a dtype
     method: str | None = None  # name of the ndarray attribute that is this, if it is one
     of_scalar: bool = False  # the attribute of np.generic, not of np.ndarray
     is_attribute: bool = False  # read (``x.T``), not called

@@ -20,6 +20,7 @@ __all__ = [
     "BOOL",
     "FLOAT64",
     "INTP",
+    "accepts_any_int",
     "as_dtype",
     "axis_index",
     "axis_tuple",
@@ -47,7 +48,7 @@ FLOAT64: Final[DType] = np.dtype(np.float64)
 _PYTHON_TYPES: Final[frozenset[object]] = frozenset({bool, int, float, complex})
 _DEFAULT: Final[dict[type, DType]] = {
     bool: BOOL,
-    int: np.dtype(np.int64) if np.dtype(int).itemsize == 8 else np.dtype(int),  # noqa: PLR2004
+    int: np.dtype(np.int64) if np.dtype(int).itemsize == 8 else np.dtype(int),
     float: FLOAT64,
     complex: np.dtype(np.complex128),
 }
@@ -202,7 +203,9 @@ def loop_dtypes(
     given = tuple(_descriptor(e, operand) for operand in operands)
     outputs = (out,) * ufunc.nout
     # dtype= fixes the outputs only (NumPy ufunc_object.c: _get_fixed_signature).
-    fixed = {} if dtype is None else {"signature": (None,) * ufunc.nin + (dtype,) * ufunc.nout}
+    fixed: dict[str, Any] = {}
+    if dtype is not None:
+        fixed["signature"] = (None,) * ufunc.nin + (dtype,) * ufunc.nout
     try:
         found: tuple[DType, ...] = ufunc.resolve_dtypes(
             (*given, *outputs), casting=casting, **fixed
@@ -211,9 +214,19 @@ def loop_dtypes(
         raise WouldRaise(str(error)) from None
     for item in found:
         check_dtype(item)
+    any_int = accepts_any_int(e, function, operands)
     for operand, item in zip(operands, found, strict=False):
-        _check_fits(operand, item, compares=function.compares)
+        _check_fits(operand, item, compares=any_int)
     return found
+
+
+def accepts_any_int(
+    e: Emitter, function: ScalarFunction, operands: Sequence[Operand]
+) -> bool:
+    """Whether Python ints of any size may be compared: with integers, not with bools."""
+    return function.compares and not any(
+        e.is_value(operand) and operand.dtype.kind == "b" for operand in operands
+    )
 
 
 def _check_fits(operand: Operand, dtype: DType, *, compares: bool) -> None:
@@ -235,7 +248,7 @@ def cast_can_fail(source: DType, target: DType) -> bool:
         return source.kind in "fc"
     if source.kind in "iu":
         # Every integer dtype fits float32's range; float16 takes up to 65504.
-        return _float_size(target) == 2 and (source.itemsize > 2 or source.str[1:] == "u2")  # noqa: PLR2004
+        return _float_size(target) == 2 and (source.itemsize > 2 or source.str[1:] == "u2")
     return _float_size(target) < _float_size(source)
 
 
@@ -258,13 +271,13 @@ def weak_can_fail(weak: type, operand: Operand, dtype: DType, *, compares: bool 
         return True
     if isinstance(operand, bool | int | float):
         return not _float_fits(operand, dtype)
-    return _float_size(dtype) < 8 or dtype.kind not in "fc"  # noqa: PLR2004
+    return _float_size(dtype) < 8 or dtype.kind not in "fc"
 
 
 def _float_fits(number: float, dtype: DType) -> bool:
     finite = abs(number) <= _FITS_ANY_FLOAT
     # A subnormal result sets the underflow flag.
-    return finite and (number == 0 or abs(number) >= 2.0**-14 or _float_size(dtype) >= 8)  # noqa: PLR2004
+    return finite and (number == 0 or abs(number) >= 2.0**-14 or _float_size(dtype) >= 8)
 
 
 def cast(e: Emitter, value: Value, dtype: DType) -> Value:

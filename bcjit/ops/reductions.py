@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 from math import floor
-from typing import Final, Literal
+from typing import Any, Final
 
 import numpy as np
 
@@ -46,7 +46,7 @@ from bcjit.ops.table import define
 
 __all__ = ["fold", "reduced_size"]
 
-ABSENT: Final = np._NoValue  # type: ignore[attr-defined]  # noqa: SLF001 - NumPy's own "not given"
+ABSENT: Final = np._NoValue  # noqa: SLF001 - NumPy's own "not given"
 
 
 # Building blocks
@@ -71,7 +71,7 @@ def _accumulator(
     """Return the dtype a reduction is computed in, as NumPy itself resolves it."""
     assert function.ufunc is not None
     # The first operand is the accumulator: out= and dtype= decide it (NumPy ufunc_object.c: resolve_descriptors).
-    fixed = {} if dtype is None else {"signature": (dtype, None, None)}
+    fixed: dict[str, Any] = {} if dtype is None else {"signature": (dtype, None, None)}
     try:
         found = function.ufunc.resolve_dtypes(
             (out, source, None), reduction=True, casting="unsafe", **fixed
@@ -358,7 +358,7 @@ def ptp(
 
 
 def _arg_extreme(
-    name: Literal["argmax", "argmin"],
+    name: str,
     e: Emitter,
     a: Operand,
     axis: Operand = None,
@@ -383,7 +383,7 @@ def _arg_extreme(
 
 
 # NumPy before 2.4 gives a Python int.
-_COUNT_IS_PYTHON_INT: Final = type(np.count_nonzero(np.zeros(1))) is int
+_COUNT_IS_PYTHON_INT: Final = not isinstance(np.count_nonzero(np.zeros(1)), np.generic)
 
 
 def count_nonzero(
@@ -475,11 +475,12 @@ for _name, _expand in (("mean", mean), ("var", var), ("std", std)):
         _name, functions(_expand, _sampler, _name) + methods(_expand, _sampler, _name), ulp=8
     )
 define("ptp", functions(ptp, samples.reductions_without_dtype, "ptp"))
-for _name in ("argmax", "argmin"):
-    _arg = partial(_arg_extreme, _name)
+for _extreme in ("argmax", "argmin"):
+    _arg = partial(_arg_extreme, _extreme)
     define(
-        _name,
-        functions(_arg, samples.arg_extremes, _name) + methods(_arg, samples.arg_extremes, _name),
+        _extreme,
+        functions(_arg, samples.arg_extremes, _extreme)
+        + methods(_arg, samples.arg_extremes, _extreme),
     )
 define("count_nonzero", functions(count_nonzero, samples.counts, "count_nonzero"))
 for _name, _ufunc in (("cumsum", "add"), ("cumprod", "multiply")):

@@ -27,7 +27,7 @@ DTYPES: Final = tuple(
 def numbers(dtype: np.dtype[Any], size: int) -> Array:
     """Return ``size`` elements of a dtype, the extreme ones first."""
     if dtype.kind == "b":
-        return np.arange(size) % 3 == 0
+        return np.equal(np.arange(size) % 3, 0)
     small = (np.arange(size) % 7 - 2).astype(dtype)
     if dtype.kind in "iu":
         extremes = np.array([np.iinfo(dtype).max, np.iinfo(dtype).min, 1], dtype)
@@ -323,9 +323,10 @@ def setitems(dtype: np.dtype[Any]) -> Iterator[Sample]:
     for index in _BASIC:
         yield sample(tame(dtype, 12).reshape(3, 4), index, tame(dtype, 4)[1])
     grid = tame(dtype, 12).reshape(3, 4)
-    values = (1, 2.5, 1e300, 300, True, 1j, [1, 2, 3, 4], tame(dtype, 4), tame(dtype, 3))
-    values += (numbers(np.dtype("f8"), 4), numbers(np.dtype("i8"), 4), tame(np.dtype("c8"), 4))
-    values += (tame(dtype, 12).reshape(1, 3, 4), tame(dtype, 1), np.array(1, dtype))
+    values: list[object] = [1, 2.5, 1e300, 300, True, 1j, [1, 2, 3, 4]]
+    values += [tame(dtype, 4), tame(dtype, 3), tame(dtype, 1), np.array(1, dtype)]
+    values += [numbers(np.dtype("f8"), 4), numbers(np.dtype("i8"), 4), tame(np.dtype("c8"), 4)]
+    values.append(tame(dtype, 12).reshape(1, 3, 4))
     for value in values:
         yield sample(grid.copy(), slice(None), value)
         yield sample(grid.copy(), (0, 1), value)
@@ -420,8 +421,8 @@ def casts(dtype: np.dtype[Any]) -> Iterator[Sample]:
     for target in DTYPES:
         yield sample(array, target)
         yield sample(array[0], target)
-    for target in (float, "i4", np.bool_, complex, int, "nonsense", object):
-        yield sample(array, target)
+    for name in (float, "i4", np.bool_, complex, int, "nonsense", object):
+        yield sample(array, name)
     yield sample(array, dtype, copy=False)
     yield sample(array, np.float64, copy=False)
     yield sample(array, np.int8, casting="safe")

@@ -2,7 +2,7 @@
 
 A row gives the ufunc, and the kinds of loop dtypes for which its inner loop can neither raise nor set a visible
 floating-point flag, whatever the values (``quiet``). Kinds are those of ``np.dtype.kind``: b, i, u, f, c. What is not sure is
-left out. Comparisons and extremes of NaN are quiet because their loops clear the flags
+left out. Comparisons and extremes of real NaN are quiet because their loops clear the flags
 (NumPy ``loops_comparison.dispatch.c.src``, ``loops_minmax.dispatch.c.src``: ``npy_clear_floatstatus_barrier``).
 """
 
@@ -75,8 +75,8 @@ _QUIET: Final[dict[str, str]] = {
     "float_power": "",
     "floor": "biuf",
     "floor_divide": "",
-    "fmax": "biufc",
-    "fmin": "biufc",
+    "fmax": "biuf",
+    "fmin": "biuf",
     "fmod": "",
     "frexp": "",
     "gcd": "",
@@ -99,8 +99,8 @@ _QUIET: Final[dict[str, str]] = {
     "logical_not": "biufc",
     "logical_or": "biufc",
     "logical_xor": "biufc",
-    "maximum": "biufc",
-    "minimum": "biufc",
+    "maximum": "biuf",
+    "minimum": "biuf",
     "modf": "",
     "multiply": "biu",
     "negative": "iufc",
@@ -124,7 +124,7 @@ _QUIET: Final[dict[str, str]] = {
     "tan": "",
     "tanh": "",
     "trunc": "biuf",
-} | dict.fromkeys(_COMPARISONS, "biufc")
+} | dict.fromkeys(_COMPARISONS, "biuf")
 
 
 def _rows() -> dict[str, ScalarFunction]:
