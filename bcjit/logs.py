@@ -62,18 +62,23 @@ class _StderrHandler(logging.StreamHandler[TextIO]):
 
 
 def once(
-    logger: logging.Logger, key: Hashable, message: str, *args: object, level: int = logging.WARNING
+    logger: logging.Logger,
+    key: Hashable,
+    message: str,
+    *args: object,
+    level: int = logging.WARNING,
+    exc_info: BaseException | None = None,
 ) -> bool:
     """Log `message` unless this logger has already logged one under `key`; say whether it did.
 
-    `key` is kept for the life of the process: do not put the user's objects into it.
+    `key` is kept for the life of the process: do not put the user's objects into it. `exc_info` adds a traceback.
     """
     entry = (logger.name, key)
     with _lock:
         if entry in _said or len(_said) >= _ONCE_LIMIT:
             return False
         _said.add(entry)
-    logger.log(level, message, *args)
+    logger.log(level, message, *args, exc_info=exc_info)
     return True
 
 
