@@ -6,7 +6,7 @@ This is the door of the package: the compiler calls `capture` and reads a `Captu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import CellType, CodeType, FunctionType
 
 from bcjit.bytecode import decode
@@ -72,7 +72,7 @@ class Capture:
     input_sources: Mapping[Node, Source]
     records: Mapping[Node, tuple[Position, ...]]  # nodes that are not resumed at the part's start
     end: ReturnExit | BreakExit
-    start: State = field(repr=False)
+    end_position: Position  # the state at the start of the last instruction, with all nodes done
     steps: int = 0
 
 
@@ -123,9 +123,14 @@ def capture(
         input_sources=dict(vm.input_sources),
         records=dict(vm.records),
         end=leave,
-        start=start,
+        end_position=_known(vm.end_position),
         steps=vm.steps,
     )
+
+
+def _known(position: Position | None) -> Position:
+    assert position is not None
+    return position
 
 
 def _value(names: tuple[str, ...], index: int, values: tuple[object, ...]) -> Lazy:

@@ -580,6 +580,7 @@ def _make_function(vm: Machine, frame: Frame, instruction: Instruction) -> None:
     names = instruction.arg
     assert isinstance(names, tuple)
     *parts, code = vm.popn(len(names) + 1)
+    code = vm.realize(code)
     assert isinstance(code, Known)
     made = SymFunction(
         source=None,
@@ -600,7 +601,9 @@ def _make_function(vm: Machine, frame: Frame, instruction: Instruction) -> None:
 @handles(Op.SET_FUNCTION_ATTRIBUTE)
 def _set_function_attribute(vm: Machine, frame: Frame, instruction: Instruction) -> None:
     part, function = vm.popn(2)
-    assert isinstance(function, SymFunction)
+    function = vm.realize(function)
+    if not isinstance(function, SymFunction) or function.source is not None:
+        break_graph(because.OUTSIDE_WRITE, "attribute of a function")
     vm.push(_with_attribute(vm, function, _name(instruction), part))
 
 
@@ -608,13 +611,17 @@ def _with_attribute(
     vm: Machine, function: SymFunction, name: str, part: SymValue
 ) -> SymFunction:
     if name == "closure":
-        assert isinstance(part, SymTuple)
-        cells = tuple(cell for cell in part.items if isinstance(cell, SymCell))
+        items = items_of(vm, part, "closure")
+        cells = tuple(cell for cell in items if isinstance(cell, SymCell))
+        if len(cells) != len(items):
+            break_graph(because.NO_RULE, "a closure over cells that are on the stack")
         return replace(function, closure=cells)
     if name == "defaults":
         return replace(function, defaults=items_of(vm, part, "defaults"))
     if name == "kwdefaults":
-        assert isinstance(part, SymObject)
+        part = vm.realize(part)
+        if not isinstance(part, SymObject):
+            break_graph(because.NO_RULE, "keyword defaults that are no dict")
         pairs = tuple((str(key), item) for key, item in dict_items(vm, part))
         return replace(function, kwdefaults=pairs)
     return replace(function, annotations=part)

@@ -48,8 +48,6 @@ class Settings:
     """What the caller decides about a capture."""
 
     dynamic: bool = True
-    resumable: bool = True  # the backend can say how far it came when it fails after a write
-    allow_in_graph: frozenset[object] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +101,7 @@ class Machine:
         self.records: dict[Node, tuple[Position, ...]] = {}
         self.input_sources: dict[Node, Source] = {}
         self.symbol_sources: dict[Symbol, Source] = {}
+        self.end_position: Position | None = None  # where the outermost frame left off
         self.callee: SymValue | None = None  # the function whose inlining was given up last
         self.steps = 0
         self._handlers = handlers
@@ -396,8 +395,10 @@ class Machine:
                 if frame.inlined:
                     raise
                 self.truncate(mark)
+                self.end_position = self.positions[-1]
                 return BreakExit(self.state, instruction, cause, callee)
             if leave is not None:
+                self.end_position = self.positions[-1]
                 return leave
         return FallExit(self.state)
 

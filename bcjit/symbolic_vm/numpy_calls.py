@@ -155,8 +155,6 @@ def add_node(
 ) -> Node:
     """Append a call node, with a bail-out record if something visible came before it."""
     before = vm.state.effects
-    if can_fail and before and not vm.settings.resumable:
-        break_graph(because.WRITE_IN_INLINED, "the backend cannot be resumed after a write")
     node = vm.graph.call(
         target,
         args,
@@ -170,7 +168,8 @@ def add_node(
         op=op,
         line=vm.line,
     )
-    if can_fail and (before or writes):
+    if before or writes:
+        # Also for nodes that cannot fail: a backend may fail anywhere.
         vm.records[node] = vm.record()
         vm.undoable(lambda: vm.records.pop(node, None) and None)
     if writes:

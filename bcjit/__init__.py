@@ -1,0 +1,35 @@
+"""bcjit compiles unmodified NumPy functions: it captures their array operations as graphs and runs those.
+
+``bcjit.compile`` is the one name most programs need. A compiled function cannot be told from the plain one but by its speed; what is
+not understood runs as plain Python. Only public names are here; everything else is internal.
+"""
+
+from bcjit import errors
+from bcjit.api import (
+    CompiledFunction,
+    PlainFunction,
+    compile,  # noqa: A004 - the name users know
+    disable,
+    explain,
+    graph_break,
+    reset,
+)
+from bcjit.backends import list_backends, register_backend
+from bcjit.config import config
+
+__all__ = [
+    "__version__",
+    "compile",
+    "CompiledFunction",
+    "config",
+    "disable",
+    "errors",
+    "explain",
+    "graph_break",
+    "list_backends",
+    "PlainFunction",
+    "register_backend",
+    "reset",
+]
+
+__version__ = "0.1.0.dev0"

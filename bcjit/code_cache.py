@@ -1,0 +1,118 @@
+"""What has been compiled for a function: entries, their order and limits, and the log of misses; it compiles nothing.
+
+A `CodeCache` belongs to one function and one set of options. The guard trees and hit counts live in the C parts and entries; here is what
+reports need: which part an entry is of, its guards, its graph, how it ends, and why it had to be compiled.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from bcjit.config import config
+from bcjit.errors import GraphBreak, SourceLine
+
+if TYPE_CHECKING:
+    from bcjit import _core
+    from bcjit.fx_graph import Graph
+    from bcjit.guards import Guard
+    from bcjit.symbolic_vm import PartSpec
+
+__all__ = ["CacheEntry", "CodeCache", "Miss", "Problem"]
+
+LOG_LENGTH: Final = 64
+
+
+@dataclass(slots=True, eq=False, weakref_slot=True)
+class CacheEntry:
+    """One compiled variant of one part."""
+
+    spec: PartSpec
+    line: SourceLine  # where the part begins
+    guards: tuple[Guard, ...]
+    graph: Graph
+    backend: str
+    cause: GraphBreak | None  # why the part ends; None when it returns
+    effects: tuple[str, ...]  # what the part changes that others see, in words
+    next_specs: tuple[PartSpec, ...]
+    entry: weakref.ref[_core.Entry] | None = None
+    plain: bool = False  # nothing to run: the plain code serves
+
+    def attach(self, entry: _core.Entry) -> None:
+        """Say which C entry counts this one's hits."""
+        self.entry = weakref.ref(entry)
+
+    @property
+    def hits(self) -> int:
+        """How often the guards held; the call it was captured in does not count."""
+        entry = self.entry() if self.entry is not None else None
+        return 0 if entry is None else entry.hits
+
+    @property
+    def bailouts(self) -> int:
+        """How often the graph failed and the plain code ran instead."""
+        entry = self.entry() if self.entry is not None else None
+        return 0 if entry is None else entry.bailouts
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """A call that no entry fitted although there were some: the guard that failed of each, in words."""
+
+    line: SourceLine
+    sentences: tuple[str, ...]
+    compiled: bool  # False: over the limit, it ran plain
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A part that is not compiled, and why."""
+
+    line: SourceLine
+    code: str
+    title: str
+    context: str
+
+
+@dataclass(slots=True, eq=False, weakref_slot=True)
+class CodeCache:
+    """All parts and entries of one function with one set of options."""
+
+    parts: dict[PartSpec, _core.Part] = field(default_factory=dict)
+    entries: list[CacheEntry] = field(default_factory=list)
+    misses: deque[Miss] = field(default_factory=lambda: deque(maxlen=LOG_LENGTH))
+    problems: dict[tuple[str, SourceLine], Problem] = field(default_factory=dict)
+    captures: int = 0
+
+    def of_part(self, spec: PartSpec) -> Iterator[CacheEntry]:
+        """Yield the entries of one part, oldest first."""
+        return (entry for entry in self.entries if entry.spec == spec)
+
+    def is_full(self, part: _core.Part) -> bool:
+        """Whether a part has as many entries as it may have."""
+        return len(part.entries) >= config.cache_limit
+
+    def can_split(self) -> bool:
+        """Whether another part may be made."""
+        return len(self.parts) < config.part_limit
+
+    def note(self, problem: Problem) -> bool:
+        """Remember a problem once; True when it is new."""
+        key = (problem.code, problem.line)
+        if key in self.problems:
+            return False
+        self.problems[key] = problem
+        return True
+
+    def clear(self) -> None:
+        """Forget everything: parts run plain until they are captured again."""
+        for part in self.parts.values():
+            part.clear()
+            part.skip = False
+        self.entries.clear()
+        self.misses.clear()
+        self.problems.clear()
+        self.captures = 0

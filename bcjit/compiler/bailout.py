@@ -1,0 +1,287 @@
+"""What happens when a graph fails: where to go on in plain code, and with which values.
+
+While nothing visible has happened the part simply starts again in plain code. After a visible write a record says at which
+instruction to go on: the frames of inlined calls are resumed as they would have been, the caller at its call instruction with a stand-in
+for the callee, so that tracebacks are those of the plain program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from types import CellType, CodeType, FunctionType
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from bcjit import _core
+from bcjit.bytecode import Op, resume_code
+from bcjit.compiler.error_state import FlagRaised, pending_actions
+from bcjit.compiler.recipes import CannotRebuild, FromGraph, Nothing, Recipe, RecipeMaker, walk
+from bcjit.compiler.restore import NOTHING, Restorer
+from bcjit.dims import Expr
+from bcjit.errors import InternalError
+from bcjit.fx_graph import Graph, Node, NodeKind, locate_failure
+from bcjit.guards import Roots
+from bcjit.symbolic_vm import CALL_OPS, PartSpec, Position
+from bcjit.symbolic_vm.values import UNBOUND, SymValue
+
+if TYPE_CHECKING:
+    from bcjit._core import BailOut, Entry
+
+__all__ = ["BailOuts", "FrameRecord", "Record", "make_record"]
+
+GetPart = Callable[[PartSpec], "_core.Part"]
+
+
+@dataclass(frozen=True, slots=True)
+class FrameRecord:
+    """How to resume one frame."""
+
+    code: CodeType
+    namespace: Recipe
+    offset: int
+    stack: tuple[Recipe, ...]
+    bound: tuple[str, ...]
+    variables: tuple[Recipe, ...]
+    cells: tuple[Recipe, ...]
+    op: Op  # of the last instruction of the group it is resumed at
+    argument: object
+    pushed: int  # slices that the group builds of two operands first (STORE_SLICE)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """How to resume a part in its middle: its frames, outermost first."""
+
+    frames: tuple[FrameRecord, ...]
+    cell_stores: tuple[tuple[Recipe, Recipe], ...]  # cells from outside, and what they hold by now
+
+    def operands(self) -> Iterable[Node | Expr]:
+        """Yield what must still be known of the graph when it fails."""
+        for frame in self.frames:
+            for recipe in (*frame.stack, *frame.variables, *frame.cells, frame.namespace):
+                yield from (p.operand for p in walk(recipe) if isinstance(p, FromGraph))
+        for _, recipe in self.cell_stores:
+            yield from (p.operand for p in walk(recipe) if isinstance(p, FromGraph))
+
+
+def make_record(positions: tuple[Position, ...], namespaces: tuple[Recipe, ...]) -> Record | None:
+    """Return the record for a point of a capture, None if it cannot be resumed there.
+
+    Parameters
+    ----------
+    positions
+        The frames, outermost first; the states of callers are those before their call.
+    namespaces
+        The globals of each frame.
+    """
+    innermost = positions[-1].state
+    maker = RecipeMaker(innermost, (), ())
+    try:
+        frames = tuple(
+            _frame_record(position, namespace, maker)
+            for position, namespace in zip(positions, namespaces, strict=True)
+        )
+        stores = []
+        for position in positions:
+            for cell in position.state.cells:
+                if cell is not None and cell.from_outside and cell.oid in innermost.heap:
+                    contents = innermost.heap[cell.oid]
+                    assert isinstance(contents, SymValue)
+                    stores.append((maker.make(cell), maker.make(contents)))
+    except CannotRebuild:
+        return None
+    return Record(frames, tuple(stores))
+
+
+def _frame_record(position: Position, namespace: Recipe, maker: RecipeMaker) -> FrameRecord:
+    state = position.state
+    code = position.frame.code
+    instruction = position.frame.listing.instructions[state.index]
+    group = position.frame.listing.group_at(instruction.offset)
+    pairs = [
+        (name, maker.make(value))
+        for name, value in zip(code.co_varnames, state.locals, strict=True)
+        if value is not UNBOUND and name not in code.co_cellvars
+    ]
+    return FrameRecord(
+        code=code,
+        namespace=namespace,
+        offset=instruction.offset,
+        stack=tuple(maker.make(value) for value in state.stack),
+        bound=tuple(name for name, _ in pairs),
+        variables=tuple(recipe for _, recipe in pairs),
+        cells=tuple(maker.make(cell) for cell in state.cells if cell is not None),
+        op=group[-1].op,
+        argument=group[-1].arg,
+        pushed=sum(g.op is Op.BUILD_SLICE for g in group),
+    )
+
+
+# How deep below the top the operand lies that can stand in for the whole instruction.
+_STAND_IN_PLACE: Final = {Op.BINARY_OP: 2, Op.STORE_SUBSCR: 2}
+
+
+def stand_in_place(frame: FrameRecord) -> int | None:
+    """Return the index on the stack of the operand whose replacement decides what the instruction does."""
+    depth = len(frame.stack)
+    if frame.op in _STAND_IN_PLACE:
+        return depth - _STAND_IN_PLACE[frame.op] - frame.pushed
+    if frame.op in CALL_OPS:
+        return _callable_place(frame)
+    return None
+
+
+def _callable_place(frame: FrameRecord) -> int:
+    depth = len(frame.stack)
+    if frame.op is Op.CALL:
+        assert isinstance(frame.argument, int)
+        first = depth - frame.argument - 2
+    elif frame.op is Op.CALL_KW:
+        first = depth - frame.argument[0] - 2  # type: ignore[index]
+    else:
+        first = depth - (4 if frame.argument else 3)
+    return first + 1 if isinstance(frame.stack[first], Nothing) else first
+
+
+class BailOuts:
+    """What an entry does when its graph fails; `on_bailout` of C entries.
+
+    Parameters
+    ----------
+    graph
+        The graph.
+    function
+        What the backend made of it.
+    records
+        For nodes behind a visible change, where to go on; other nodes go back to the part's start.
+    end
+        The record for a failure after all nodes, None when nothing visible was done.
+    get_part
+        Returns the part of a continuation.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        function: Callable[..., object],
+        records: dict[Node, Record | None],
+        end: Record | None,
+        get_part: GetPart,
+        backend: str,
+    ) -> None:
+        self.graph = graph
+        self.function = function
+        self.records = records
+        self.end = end
+        self.get_part = get_part
+        self.backend = backend
+
+    def __call__(
+        self,
+        entry: Entry,
+        func: FunctionType,
+        closure: tuple[CellType, ...] | None,
+        values: tuple[object, ...],
+        failure: BailOut,
+    ) -> tuple[object, ...] | None:
+        """Return None to start the part again in plain code, or ``(part, closure, values...)`` to go on."""
+        self._count(entry)
+        if not self.records and self.end is None:
+            return None
+        exc = failure.exception
+        assert exc is not None
+        located = locate_failure(exc, self.function)
+        if located is None:
+            raise InternalError(
+                f"backend {self.backend!r} failed after the graph had changed an array, and does not"
+                f" say where; backends other than eager must not fail there: {exc!r}"
+            ) from exc
+        node, computed = located
+        record = self.end if node.kind is NodeKind.OUTPUT else self.records.get(node)
+        if record is None:
+            return None
+        restorer = Restorer(Roots(values, func, closure), self.graph, computed, _cells(func, closure))
+        stand_in: object = NOTHING
+        if node.writes and isinstance(exc, FlagRaised):
+            # The write is done and only its warning is due: the operation must not be done again.
+            stand_in = _completed(node, computed, exc.status)
+        return _resume(record, restorer, stand_in, self.get_part)
+
+    @staticmethod
+    def _count(entry: Entry) -> None:
+        """Give up an entry that fails too often: running twice costs more than not compiling."""
+        if entry.bailouts >= _TOO_MANY and entry.bailouts * 4 > entry.hits:
+            entry.plain = True
+
+
+_TOO_MANY: Final = 16
+
+
+def _cells(
+    func: FunctionType, closure: tuple[CellType, ...] | None
+) -> tuple[CellType, ...]:
+    return closure if closure is not None else func.__closure__ or ()
+
+
+def _completed(node: Node, computed: dict[Node, object], status: int) -> object:
+    target = node.target
+    name = target.__name__ if isinstance(target, np.ufunc) else _UFUNC_NAMES.get(
+        getattr(target, "__name__", ""), "cast"
+    )
+    written = node.writes[0]
+    result = computed[written] if node.meta else None
+    return _core.Completed(result, pending_actions(status, name))
+
+
+# The name NumPy gives in its messages to what an in-place operator runs.
+_UFUNC_NAMES: Final = {
+    "iadd": "add",
+    "isub": "subtract",
+    "imul": "multiply",
+    "itruediv": "divide",
+    "ifloordiv": "floor_divide",
+    "imod": "remainder",
+    "ipow": "power",
+    "imatmul": "matmul",
+}
+
+
+def _resume(
+    record: Record, restorer: Restorer, stand_in: object, get_part: GetPart
+) -> tuple[object, ...]:
+    for cell_recipe, contents in record.cell_stores:
+        cell = restorer.make(cell_recipe)
+        assert isinstance(cell, CellType)
+        value = restorer.make(contents)
+        if value is NOTHING:
+            del cell.cell_contents
+        else:
+            cell.cell_contents = value
+    for frame in reversed(record.frames[1:]):
+        spec, closure, values = _frame_values(frame, restorer, stand_in)
+        namespace = restorer.make(frame.namespace)
+        code = resume_code(frame.code, frame.offset, spec.stack, spec.bound)
+        stand_in = _core.Resumed(code, namespace, closure, values)  # type: ignore[arg-type]
+    spec, closure, values = _frame_values(record.frames[0], restorer, stand_in)
+    return (get_part(spec), closure, *values)
+
+
+def _frame_values(
+    frame: FrameRecord, restorer: Restorer, stand_in: object
+) -> tuple[PartSpec, tuple[CellType, ...] | None, tuple[object, ...]]:
+    stack = [restorer.make(recipe) for recipe in frame.stack]
+    if stand_in is not NOTHING:
+        place = stand_in_place(frame)
+        if place is None:
+            raise InternalError(f"{frame.op.name} cannot be resumed with a stand-in")
+        stack[place] = stand_in
+    nulls = tuple(value is NOTHING for value in stack)
+    spec = PartSpec(frame.code, frame.offset, nulls, frame.bound)
+    cells = tuple(restorer.make(cell) for cell in frame.cells)
+    values = (
+        *(restorer.make(recipe) for recipe in frame.variables),
+        *(value for value in stack if value is not NOTHING),
+    )
+    return spec, cells or None, values  # type: ignore[return-value]

@@ -1,0 +1,352 @@
+"""Joins the stages: capture, backend, residual code, cache entry. The only place that does.
+
+A `FunctionCompiler` serves one function with one set of options: it is what C parts call when no entry fits. Whatever goes wrong inside is
+a bug of ours: it is logged once and the frame runs plain (raised under ``config.strict``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import CellType, CodeType, FunctionType
+from typing import Any, Final
+
+import numpy as np
+
+from bcjit import _core, backends
+from bcjit.bytecode import resume_code
+from bcjit.code_cache import CacheEntry, CodeCache, Miss, Problem
+from bcjit.compiler.bailout import BailOuts, Record, make_record
+from bcjit.compiler.recipes import CannotRebuild, FromSource
+from bcjit.compiler.residual import Residual, build_residual, continuations_end
+from bcjit.config import config
+from bcjit.dims import Expr, Symbol
+from bcjit.errors import BackendError, GraphBreak, GraphBreakError, InternalError, SourceLine
+from bcjit.fx_graph import Graph, Node
+from bcjit.guards import Guard, GuardKind, Roots, compile_guards, fetch, first_failing, sentence
+from bcjit.logs import get_logger, once
+from bcjit.meta import ArrayMeta
+from bcjit.symbolic_vm import (
+    REASONS,
+    BreakExit,
+    Capture,
+    PartSpec,
+    Position,
+    Settings,
+    capture,
+    refusal,
+)
+
+__all__ = ["FunctionCompiler"]
+
+Closure = tuple[CellType, ...] | None
+Values = tuple[object, ...]
+
+
+class FunctionCompiler:
+    """Compiles the parts of one function.
+
+    Parameters
+    ----------
+    code
+        The function's code.
+    backend
+        A backend's name or the backend itself.
+    fullgraph
+        Raise `GraphBreakError` instead of breaking.
+    settings
+        For the capture.
+    """
+
+    def __init__(
+        self,
+        code: CodeType,
+        backend: str | backends.Backend,
+        *,
+        fullgraph: bool,
+        settings: Settings,
+    ) -> None:
+        self.code = code
+        self.backend = backend
+        self.backend_name = backends.backend_name(backend)
+        self.fullgraph = fullgraph
+        self.settings = settings
+        self.cache = CodeCache()
+        self.callees: dict[CodeType, FunctionCompiler] = {}
+        why = refusal(code)
+        self.first = self.part(PartSpec(code))
+        if why is not None:
+            self.refuse(self.first, why.reason, why.context, why.line)
+
+    # ------------------------------------------------------------------ the function as a whole
+    def for_callee(self, code: CodeType) -> FunctionCompiler:
+        """Return the compiler of a function that this one calls, with the same options."""
+        found = self.callees.get(code)
+        if found is None:
+            found = self.callees[code] = self._like(code, self.backend)
+        return found
+
+    def _like(self, code: CodeType, backend: str | backends.Backend) -> FunctionCompiler:
+        return FunctionCompiler(code, backend, fullgraph=self.fullgraph, settings=self.settings)
+
+    def fresh(self) -> FunctionCompiler:
+        """Return a compiler of the same function that has seen no call and prints nothing."""
+        return self._like(self.code, "eager" if self.backend_name == "print" else self.backend)
+
+    def caches(self) -> list[CodeCache]:
+        """Return the caches of this function and of those it calls."""
+        found = {id(self): self}
+        queue = [self]
+        while queue:
+            for callee in queue.pop(0).callees.values():
+                if id(callee) not in found:
+                    found[id(callee)] = callee
+                    queue.append(callee)
+        return [compiler.cache for compiler in found.values()]
+
+    def reset(self) -> None:
+        """Forget what was compiled; refusals stay."""
+        for callee in self.callees.values():
+            callee.reset()
+        self.callees.clear()
+        problems = dict(self.cache.problems)
+        self.cache.clear()
+        why = refusal(self.code)
+        if why is not None:
+            self.first.skip = True
+            self.cache.problems.update(problems)
+
+    def close(self) -> None:
+        """Let go of everything: the compiled function is gone."""
+        for callee in self.callees.values():
+            callee.close()
+        self.callees.clear()
+        self.cache.clear()
+        self.cache.parts.clear()
+
+    # ------------------------------------------------------------------ parts
+    def part(self, spec: PartSpec) -> _core.Part:
+        """Return the part of a spec, made at its first use."""
+        found = self.cache.parts.get(spec)
+        if found is None:
+            plain = (
+                spec.code
+                if spec.offset is None
+                else resume_code(spec.code, spec.offset, spec.stack, spec.bound)
+            )
+            found = _core.Part(plain, self.on_miss, spec)
+            if not self.cache.can_split():
+                found.skip = True
+            self.cache.parts[spec] = found
+        return found
+
+    def refuse(self, part: _core.Part, reason: str, context: str, line: SourceLine) -> None:
+        """Let a part run plain from now on, and say why."""
+        part.skip = True
+        row = REASONS[reason]
+        self.cache.note(Problem(line, row.code, row.title, context))
+
+    # ------------------------------------------------------------------ a miss
+    def on_miss(
+        self, part: _core.Part, func: FunctionType, closure: Closure, values: Values
+    ) -> _core.Entry | None:
+        """Compile a part for these values: the door from C. None lets the plain code run."""
+        spec = part.tag
+        assert isinstance(spec, PartSpec)
+        try:
+            return self._compile(part, spec, func, closure, values)
+        except (GraphBreakError, BackendError):
+            raise
+        except Exception as error:
+            line = SourceLine(spec.code.co_filename, spec.line, spec.code.co_qualname)
+            if config.strict:
+                message = f"compiling {line.function or spec.code.co_name} at {line} failed: {error!r}"
+                raise InternalError(message) from error
+            self.cache.note(Problem(line, "BUG", "a bug in bcjit", repr(error)))
+            part.skip = True
+            once(
+                get_logger("capture"),
+                ("bug", line, type(error)),
+                f"bug in bcjit: {line} runs as plain Python; please report this: {error!r}",
+                exc_info=error,
+            )
+            return None
+
+    def _compile(
+        self, part: _core.Part, spec: PartSpec, func: FunctionType, closure: Closure, values: Values
+    ) -> _core.Entry | None:
+        roots = Roots(values, func, closure)
+        full = self.cache.is_full(part)
+        if part.entries:
+            self._explain_miss(spec, roots, compiled=not full)
+        if full:
+            return None
+        self.cache.captures += 1
+        try:
+            found = capture(func, closure, values, spec, self.settings)
+            made = self._make_entry(found, roots)
+        except CannotRebuild as error:
+            self.refuse(part, "BRK012", str(error), _line_of(spec))
+            return None
+        part.add(made)
+        return made
+
+    def _explain_miss(self, spec: PartSpec, roots: Roots, *, compiled: bool) -> None:
+        sentences = []
+        for known in self.cache.of_part(spec):
+            failing = first_failing(known.guards, roots)
+            if failing is not None:
+                sentences.append(sentence(known.guards[failing], roots))
+        line = _line_of(spec)
+        self.cache.misses.append(Miss(line, tuple(dict.fromkeys(sentences)), compiled))
+        logger = get_logger("recompiles")
+        what = "is compiled again" if compiled else "runs plain (cache limit)"
+        for text in dict.fromkeys(sentences):
+            logger.info("%s at %s %s: %s", line.function, line, what, text)
+        if not compiled:
+            once(
+                logger,
+                ("limit", line),
+                f"{line.function} at {line}: {config.cache_limit} variants are compiled, new ones run as plain"
+                f" Python; the last reason was: {'; '.join(sentences)}",
+            )
+
+    # ------------------------------------------------------------------ an entry
+    def _make_entry(self, found: Capture, roots: Roots) -> _core.Entry:
+        cause = found.end.cause if isinstance(found.end, BreakExit) else None
+        if cause is not None and self.fullgraph and not _only_raises(found):
+            raise GraphBreakError.from_break(cause)
+        graph = found.graph
+        guards = (*found.guards, *_overlap_guards(found, roots))
+        tree = compile_guards(guards)
+        line = _line_of(found.spec)
+        nothing = not graph.calls and continuations_end(found)
+        record = CacheEntry(
+            spec=found.spec,
+            line=line,
+            guards=guards,
+            graph=graph,
+            backend=self.backend_name,
+            cause=cause,
+            effects=tuple(
+                f"{effect.kind} {effect.node.name}" for effect in found.end.state.effects
+            ),
+            next_specs=(),
+            plain=nothing,
+        )
+        if cause is not None:
+            get_logger("graph_breaks").info("%s", cause)
+        if nothing:
+            plain = self.part(found.spec).plain_code
+            entry = _core.Entry(tree, plain, True, _never, record)
+            entry.plain = True
+        else:
+            entry = self._compiled_entry(found, roots, tree, record)
+        record.attach(entry)
+        self.cache.entries.append(record)
+        return entry
+
+    def _compiled_entry(
+        self, found: Capture, roots: Roots, tree: _core.GuardTree, record: CacheEntry
+    ) -> _core.Entry:
+        inputs = found.graph.inputs
+        bailouts: list[BailOuts] = []
+
+        def graph_call(outputs: tuple[Node | Expr, ...]) -> object:
+            found.graph.output(outputs)
+            records, end = _records(found)
+            function = self._run_backend(found.graph, inputs, found, roots)
+            bailouts.append(
+                BailOuts(found.graph, function, records, end, self.part, self.backend_name)
+            )
+            return _core.GraphCall(function, None)
+
+        residual = build_residual(found, inputs, graph_call, self.part, self)
+        on_bailout = bailouts[0] if bailouts else _never
+        record.next_specs = tuple(part.tag for part in residual.next_parts)  # type: ignore[attr-defined]
+        _log_residual(residual, record)
+        return _core.Entry(tree, residual.code, residual.returns, on_bailout, record)
+
+    def _run_backend(
+        self, graph: Graph, inputs: Sequence[Node], found: Capture, roots: Roots
+    ) -> Callable[..., object]:
+        if config.strict:
+            graph.lint()
+        examples = [fetch(found.input_sources[node], roots) for node in inputs]
+        return backends.run_backend(backends.get_backend(self.backend), graph, examples)
+
+
+def _line_of(spec: PartSpec) -> SourceLine:
+    return SourceLine(spec.code.co_filename, spec.line, spec.code.co_qualname)
+
+
+def _never(*_arguments: object) -> None:
+    """Restart: the answer of entries that cannot fail behind a visible change."""
+    return
+
+
+def _only_raises(found: Capture) -> bool:
+    """Whether a part breaks only because the program raises there: it fits in one graph all the same."""
+    end = found.end
+    return isinstance(end, BreakExit) and end.cause.reason.code in _RAISING
+
+
+_RAISING: Final = ("BRK009", "BRK014", "BRK015")
+
+
+def _overlap_guards(found: Capture, roots: Roots) -> list[Guard]:
+    """A graph that writes an input relies on which of its inputs share memory."""
+    written = {node for call in found.graph.calls for node in call.writes}
+    if not written:
+        return []
+    arrays = [
+        node
+        for node in found.graph.inputs
+        if isinstance(node.meta[0], ArrayMeta) and not node.meta[0].is_scalar
+    ]
+    line = _line_of(found.spec)
+    guards = []
+    for index, left in enumerate(arrays):
+        for right in arrays[index + 1 :]:
+            sources = found.input_sources[left], found.input_sources[right]
+            shared = np.may_share_memory(*(_array(fetch(s, roots)) for s in sources))
+            guards.append(Guard(GuardKind.OVERLAP, sources[0], (sources[1], shared), line))
+    return guards
+
+
+def _array(value: object) -> np.ndarray[Any, Any]:
+    assert isinstance(value, np.ndarray)
+    return value
+
+
+def _records(found: Capture) -> tuple[dict[Node, Record | None], Record | None]:
+    """Turn the positions of a capture into records, and keep in the graph what they need."""
+    if not found.end.state.effects:
+        return {}, None
+    made: dict[tuple[Position, ...], Record | None] = {}
+    records: dict[Node, Record | None] = {}
+    end = (found.end_position,)
+    for node, positions in (*found.records.items(), (None, end)):
+        if positions not in made:
+            namespaces = tuple(FromSource(p.frame.globals_source) for p in positions)
+            record = made[positions] = make_record(positions, namespaces)
+            if record is not None:
+                for operand in record.operands():
+                    _keep(found.graph, operand)
+        if node is not None:
+            records[node] = made[positions]
+    return records, made[end]
+
+
+def _keep(graph: Graph, operand: Node | Expr) -> None:
+    if isinstance(operand, Node):
+        graph.keep.add(operand)
+        return
+    for symbol in operand.symbols():
+        assert isinstance(symbol, Symbol)
+        graph.keep.add(graph.symbols[symbol][0])
+
+
+def _log_residual(residual: Residual, record: CacheEntry) -> None:
+    logger = get_logger("residual")
+    if logger.isEnabledFor(20):
+        logger.info("%s: %d outputs, returns=%s", record.line, len(residual.outputs), residual.returns)

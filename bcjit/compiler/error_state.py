@@ -1,0 +1,66 @@
+"""NumPy's error state while a graph runs: what would warn raises, so that the original code can warn at the user's line.
+
+The mapper is given to the C extension, which sets the mapped state around each graph call and caches it by the state's identity.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy._core import umath
+
+from bcjit import _core
+
+__all__ = ["FLAGS", "FlagRaised", "install", "pending_actions"]
+
+# NumPy's text for each bit of the status (numpy/_core/src/umath/extobj.c, _error_handler)
+FLAGS: Final = (
+    (1, "divide by zero", "divide"),
+    (2, "overflow", "over"),
+    (4, "underflow", "under"),
+    (8, "invalid value", "invalid"),
+)
+
+
+class FlagRaised(Exception):  # noqa: N818 - control flow inside a graph call
+    """A floating-point flag went up that the error state does not ignore; the call's stores are done.
+
+    Parameters
+    ----------
+    status
+        The bits of `FLAGS` that are up.
+    """
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+def _raise(_kind: str, status: int) -> None:
+    raise FlagRaised(status)
+
+
+def _map(_state: object) -> object:
+    """Return the error state in which everything that is not ignored raises `FlagRaised`."""
+    now = np.geterr()
+    mapped = {name: "ignore" if mode == "ignore" else "call" for name, mode in now.items()}
+    divide, over, under, invalid = (mapped[k] for k in ("divide", "over", "under", "invalid"))
+    return umath._make_extobj(  # type: ignore[attr-defined] # noqa: SLF001 - np.errstate's own door
+        divide=divide, over=over, under=under, invalid=invalid, call=_raise
+    )
+
+
+def pending_actions(status: int, function: str) -> list[tuple[str, str]]:
+    """Return what NumPy would still do about flags that are up: (mode, text) in NumPy's order."""
+    modes = np.geterr()
+    actions = []
+    for bit, text, name in FLAGS:
+        if status & bit and modes[name] != "ignore":
+            actions.append((modes[name], f"{text} encountered in {function}"))
+    return actions
+
+
+def install() -> None:
+    """Tell the C extension how to make graphs raise."""
+    _core.set_error_state_mapper(umath._extobj_contextvar, _map)  # type: ignore[attr-defined] # noqa: SLF001

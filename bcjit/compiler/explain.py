@@ -1,0 +1,224 @@
+"""What was captured and why, for people: explanations of one call and reports of all calls, as text and as dicts.
+
+These read the code cache; they change nothing and run nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bcjit.code_cache import CacheEntry, CodeCache, Miss, Problem
+from bcjit.fx_graph import Graph
+from bcjit.guards import describe
+
+__all__ = ["Explanation", "RecompileReport", "explanation_of", "report_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class PartReport:
+    """One compiled variant of one part of a function, in words.
+
+    Attributes
+    ----------
+    where
+        ``file:line`` where the part begins.
+    guards
+        What must hold for it, a sentence each.
+    nodes, graph
+        Calls in its graph, and the graph's text.
+    ends
+        How it ends: ``"returns"``, or the break's code, title, context and line.
+    effects
+        What it changes that others see.
+    hits, bailouts
+        How often it ran, and how often its graph failed and plain code ran instead.
+    """
+
+    where: str
+    function: str
+    guards: tuple[str, ...]
+    nodes: int
+    graph: str
+    ends: str
+    effects: tuple[str, ...]
+    hits: int
+    bailouts: int
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the fields as a dict."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+def _part_report(entry: CacheEntry) -> PartReport:
+    return PartReport(
+        where=entry.line.text(),
+        function=entry.line.function,
+        guards=tuple(dict.fromkeys(describe(guard) for guard in entry.guards)),
+        nodes=len(entry.graph.calls),
+        graph=entry.graph.text(),
+        ends=_ending(entry),
+        effects=entry.effects,
+        hits=entry.hits,
+        bailouts=entry.bailouts,
+    )
+
+
+def _ending(entry: CacheEntry) -> str:
+    cause = entry.cause
+    if cause is None:
+        return "runs as plain Python: nothing to capture" if entry.plain else "returns"
+    where = f" at {cause.line.text()}" if cause.line is not None else ""
+    context = f": {cause.context}" if cause.context else ""
+    return f"{cause.reason.code} {cause.reason.title}{where}{context}"
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What one call of a function captured: see `PartReport` for the parts.
+
+    Attributes
+    ----------
+    function
+        Its qualified name.
+    parts
+        The parts the call went through, in the order of capture.
+    problems
+        What runs plain, and why.
+    graphs
+        The captured graphs.
+    result
+        What the call returned.
+    """
+
+    function: str
+    parts: tuple[PartReport, ...]
+    problems: tuple[Problem, ...]
+    graphs: tuple[Graph, ...]
+    result: object
+
+    @property
+    def breaks(self) -> tuple[str, ...]:
+        """The breaks of the parts, in words."""
+        return tuple(part.ends for part in self.parts if part.ends.startswith("BRK"))
+
+    def as_dict(self) -> dict[str, object]:
+        """Return everything but the graphs and the result as plain data."""
+        return {
+            "function": self.function,
+            "parts": [part.as_dict() for part in self.parts],
+            "problems": [_problem_dict(problem) for problem in self.problems],
+        }
+
+    def __str__(self) -> str:
+        nodes = sum(part.nodes for part in self.parts)
+        lines = [
+            f"{self.function}: {len(self.graphs)} graph{'s' * (len(self.graphs) != 1)}, {nodes} nodes,"
+            f" {len(self.breaks)} break{'s' * (len(self.breaks) != 1)}"
+        ]
+        for number, part in enumerate(self.parts):
+            lines.append(f"part {number} from {part.where} ({part.function})")
+            lines += [f"  guard: {guard}" for guard in part.guards]
+            lines += [f"  {row}" for row in part.graph.splitlines()]
+            lines += [f"  effect: {effect}" for effect in part.effects]
+            lines.append(f"  ends: {part.ends}")
+        lines += [f"plain: {_problem_text(problem)}" for problem in self.problems]
+        return "\n".join(lines)
+
+
+def _problem_text(problem: Problem) -> str:
+    context = f": {problem.context}" if problem.context else ""
+    return f"{problem.line} {problem.code} {problem.title}{context}"
+
+
+def _problem_dict(problem: Problem) -> dict[str, object]:
+    return {
+        "where": problem.line.text(),
+        "code": problem.code,
+        "title": problem.title,
+        "context": problem.context,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class RecompileReport:
+    """What a function's calls have led to so far.
+
+    Attributes
+    ----------
+    function
+        Its qualified name.
+    parts
+        Every compiled variant, with its hits.
+    recompilations
+        For every call that no variant fitted: where, the guard that failed in words with both values, and whether
+        a new variant was compiled (else the limit was reached and it ran plain).
+    problems
+        What runs plain, and why.
+    """
+
+    function: str
+    parts: tuple[PartReport, ...]
+    recompilations: tuple[Miss, ...]
+    problems: tuple[Problem, ...]
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the report as plain data."""
+        return {
+            "function": self.function,
+            "parts": [part.as_dict() for part in self.parts],
+            "recompilations": [
+                {"where": m.line.text(), "why": list(m.sentences), "compiled": m.compiled}
+                for m in self.recompilations
+            ],
+            "problems": [_problem_dict(problem) for problem in self.problems],
+        }
+
+    def __str__(self) -> str:
+        count = len(self.recompilations)
+        lines = [
+            f"{self.function}: {len(self.parts)} compiled variant{'s' * (len(self.parts) != 1)},"
+            f" {count} recompilation{'s' * (count != 1)}"
+        ]
+        lines += [
+            f"  {part.where}: {part.nodes} nodes, {part.hits} hits"
+            + (f", {part.bailouts} bail-outs" if part.bailouts else "")
+            + f", {part.ends}"
+            for part in self.parts
+        ]
+        for miss in self.recompilations:
+            what = "compiled again" if miss.compiled else "ran plain (cache limit)"
+            lines += [f"  {miss.line} {what}: {sentence}" for sentence in miss.sentences]
+        lines += [f"  plain: {_problem_text(problem)}" for problem in self.problems]
+        return "\n".join(lines)
+
+
+def _entries(caches: list[CodeCache]) -> Iterator[CacheEntry]:
+    for cache in caches:
+        yield from cache.entries
+
+
+def graphs_of(caches: list[CodeCache]) -> tuple[Graph, ...]:
+    """Return the captured graphs that hold at least one call, in order of capture for each function."""
+    return tuple(entry.graph for entry in _entries(caches) if entry.graph.calls)
+
+
+def explanation_of(function: str, caches: list[CodeCache], result: object) -> Explanation:
+    """Return the explanation of the one call that filled these caches."""
+    return Explanation(
+        function=function,
+        parts=tuple(map(_part_report, _entries(caches))),
+        problems=tuple(p for cache in caches for p in cache.problems.values()),
+        graphs=graphs_of(caches),
+        result=result,
+    )
+
+
+def report_of(function: str, caches: list[CodeCache]) -> RecompileReport:
+    """Return the report on everything these caches have seen."""
+    return RecompileReport(
+        function=function,
+        parts=tuple(map(_part_report, _entries(caches))),
+        recompilations=tuple(miss for cache in caches for miss in cache.misses),
+        problems=tuple(p for cache in caches for p in cache.problems.values()),
+    )

@@ -1,0 +1,268 @@
+"""How to make a value again: plain data, read by two interpreters, residual bytecode and the bail-out's restorer.
+
+A recipe is what stays of a symbolic value once the capture is over: it holds no live object of the program. `RecipeMaker` turns the values
+of one state into recipes; values that are one object become recipes with one `key`, so that identity is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import CodeType, MethodDescriptorType, WrapperDescriptorType
+from typing import TYPE_CHECKING
+
+from bcjit.dims import Expr
+from bcjit.fx_graph import Node
+from bcjit.guards import Source, SourceKind
+from bcjit.symbolic_vm.values import (
+    Known,
+    Lazy,
+    Null,
+    SymArray,
+    SymCell,
+    SymFunction,
+    SymInstance,
+    SymMethod,
+    SymObject,
+    SymRange,
+    SymScalar,
+    SymSlice,
+    SymTuple,
+    SymValue,
+    Unbound,
+)
+
+if TYPE_CHECKING:
+    from bcjit.symbolic_vm import State
+
+__all__ = [
+    "Build",
+    "CannotRebuild",
+    "Closure",
+    "FromGraph",
+    "FromSource",
+    "Literal",
+    "MakeFunction",
+    "Nothing",
+    "Recipe",
+    "RecipeMaker",
+    "walk",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Base of all recipes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing(Recipe):
+    """The NULL of a call, or an unbound local."""
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(Recipe):
+    """An immutable constant."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class FromSource(Recipe):
+    """Read it again where it was found."""
+
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class FromGraph(Recipe):
+    """A value that the graph computes: a node, or an integer over the sizes of its inputs."""
+
+    operand: Node | Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Build(Recipe):
+    """Make a container: ``kind`` is tuple, list, dict (items alternate key, value), slice, range, cell or method."""
+
+    kind: str
+    items: tuple[Recipe, ...]
+    key: int  # equal keys are one object
+
+
+@dataclass(frozen=True, slots=True)
+class Closure(Recipe):
+    """The cell of the frame itself, by its position in ``co_cellvars + co_freevars``."""
+
+    slot: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class MakeFunction(Recipe):
+    """Make a function whose ``def`` ran in the part."""
+
+    code: CodeType
+    globals: Recipe
+    defaults: Recipe
+    kwdefaults: Recipe
+    closure: Recipe
+    annotations: Recipe
+    key: int
+
+
+class CannotRebuild(Exception):  # noqa: N818 - a reason to break earlier, not an error
+    """A live value has no recipe (a list that holds itself)."""
+
+
+def walk(recipe: Recipe) -> Iterator[Recipe]:
+    """Yield a recipe and all it is made of."""
+    yield recipe
+    if isinstance(recipe, Build):
+        for item in recipe.items:
+            yield from walk(item)
+    elif isinstance(recipe, MakeFunction):
+        for part in (
+            recipe.globals,
+            recipe.defaults,
+            recipe.kwdefaults,
+            recipe.closure,
+            recipe.annotations,
+        ):
+            yield from walk(part)
+
+
+class RecipeMaker:
+    """Makes the recipes of the values of one state.
+
+    Parameters
+    ----------
+    state
+        Whose heap says what mutable objects hold.
+    frame_cells
+        The cells of the frame that the recipes are for, in the order of their slots.
+    cell_names
+        Their names.
+    """
+
+    def __init__(
+        self, state: State, frame_cells: tuple[SymCell | None, ...], cell_names: tuple[str, ...]
+    ) -> None:
+        self._state = state
+        self._slots = {
+            cell.oid: (slot, name)
+            for slot, (cell, name) in enumerate(zip(frame_cells, cell_names, strict=True))
+            if cell is not None
+        }
+        self._made: dict[int, Recipe] = {}
+        self._keep: list[SymValue] = []  # ids stay unique while values live
+        self._open: set[int] = set()
+        self._keys = 0
+
+    def make(self, value: SymValue) -> Recipe:
+        """Return the recipe of a value; the same one for the same value."""
+        known = self._made.get(id(value))
+        if known is not None:
+            return known
+        if id(value) in self._open:
+            raise CannotRebuild("a container that holds itself")
+        self._open.add(id(value))
+        recipe = self._make(value)
+        self._open.discard(id(value))
+        self._made[id(value)] = recipe
+        self._keep.append(value)
+        return recipe
+
+    def _key(self) -> int:
+        self._keys += 1
+        return self._keys
+
+    def _build(self, kind: str, *items: SymValue) -> Build:
+        return Build(kind, tuple(self.make(item) for item in items), self._key())
+
+    def _make(self, value: SymValue) -> Recipe:  # noqa: PLR0911 - one return a kind of value
+        if isinstance(value, Null | Unbound):
+            return Nothing()
+        if isinstance(value, SymCell):
+            return self._cell(value)
+        if value.source is not None:
+            return FromSource(value.source)
+        if isinstance(value, Known):
+            return Literal(value.value)
+        if isinstance(value, SymArray):
+            return FromGraph(value.node)
+        if isinstance(value, SymScalar):
+            return FromGraph(value.payload)
+        if isinstance(value, SymTuple):
+            return self._build("tuple", *value.items)
+        if isinstance(value, SymSlice):
+            return self._build("slice", value.start, value.stop, value.step)
+        if isinstance(value, SymRange):
+            return self._build("range", value.start, value.stop, value.step)
+        if isinstance(value, SymObject):
+            return self._container(value)
+        if isinstance(value, SymMethod):
+            return self._method(value)
+        if isinstance(value, SymFunction):
+            return self._function(value)
+        assert not isinstance(value, Lazy | SymInstance), "objects from outside have a source"
+        raise CannotRebuild(type(value).__name__)
+
+    def contents(self, value: SymObject | SymCell) -> object:
+        """Return what a mutable object holds in the state."""
+        return self._state.heap.get(value.oid, value.initial)
+
+    def _container(self, value: SymObject) -> Recipe:
+        contents = self.contents(value)
+        assert isinstance(contents, tuple)
+        if value.pytype is dict:
+            items = tuple(
+                part for key, item in contents for part in (Literal(key), self.make(item))
+            )
+            return Build("dict", items, self._key())
+        return self._build("list", *contents)
+
+    def _cell(self, value: SymCell) -> Recipe:
+        if value.oid in self._slots:
+            return Closure(*self._slots[value.oid])
+        source = value.source
+        if source is not None and source.kind is SourceKind.CELL_OF:
+            assert source.base is not None
+            return FromSource(Source(SourceKind.ITEM, source.key, source.base))
+        if source is not None:
+            index, name = source.key  # type: ignore[misc]
+            return Closure(index, name)
+        contents = self.contents(value)
+        assert isinstance(contents, SymValue)
+        return self._build("cell", contents)
+
+    def _method(self, value: SymMethod) -> Recipe:
+        function = value.func
+        if isinstance(function, Known) and isinstance(
+            function.value, MethodDescriptorType | WrapperDescriptorType
+        ):
+            name = function.value.__name__
+            return Build("attribute", (self.make(value.self), Literal(name)), self._key())
+        return self._build("method", function, value.self)
+
+    def _function(self, value: SymFunction) -> Recipe:
+        none = Literal(None)
+        key = self._key()
+
+        def pack(kind: str, items: tuple[Recipe, ...] | None) -> Recipe:
+            return none if items is None else Build(kind, items, self._key())
+
+        defaults = value.defaults and tuple(self.make(item) for item in value.defaults)
+        kwdefaults = value.kwdefaults and tuple(
+            part for name, item in value.kwdefaults for part in (Literal(name), self.make(item))
+        )
+        cells = tuple(self._cell(cell) for cell in value.closure) if value.closure else None
+        return MakeFunction(
+            code=value.code,
+            globals=FromSource(value.globals_source),
+            defaults=pack("tuple", defaults or None),
+            kwdefaults=pack("dict", kwdefaults or None),
+            closure=pack("tuple", cells),
+            annotations=none if value.annotations is None else self.make(value.annotations),
+            key=key,
+        )

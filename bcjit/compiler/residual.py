@@ -1,0 +1,635 @@
+"""Residual code: read the graph's inputs, call the graph, make what is live again, run the one instruction that broke, hand over.
+
+Written with `CodeBuilder` in virtual terms, so that it is the same on every Python version. It decides nothing about meaning: a `Capture` and
+recipes say what to load. Values are all computed before any is stored, so that nothing is read after it has been overwritten.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import CodeType
+from typing import Final
+
+from bcjit import _core
+from bcjit.bytecode import CodeBuilder, Instruction, Op, Position, stack_effect
+from bcjit.compiler.recipes import (
+    Build,
+    Closure,
+    FromGraph,
+    FromSource,
+    Literal,
+    MakeFunction,
+    Nothing,
+    Recipe,
+    RecipeMaker,
+    walk,
+)
+from bcjit.compiler.restore import make_cell, make_function, make_method
+from bcjit.dims import Expr
+from bcjit.fx_graph import Node
+from bcjit.guards import Source, SourceKind, lookup_in_mro
+from bcjit.symbolic_vm import BreakExit, Capture, PartSpec, ReturnExit, State
+from bcjit.symbolic_vm.values import UNBOUND, SymValue
+
+__all__ = ["Residual", "build_residual", "continuations_end"]
+
+GetPart = Callable[[PartSpec], object]
+
+_MEMBERS: Final[Mapping[str, str]] = {
+    "code": "__code__",
+    "defaults": "__defaults__",
+    "kwdefaults": "__kwdefaults__",
+    "globals": "__globals__",
+    "closure": "__closure__",
+    "self": "__self__",
+    "func": "__func__",
+    "fget": "fget",
+}
+_CONDITIONAL: Final = frozenset(
+    {
+        Op.POP_JUMP_IF_TRUE,
+        Op.POP_JUMP_IF_FALSE,
+        Op.POP_JUMP_IF_NONE,
+        Op.POP_JUMP_IF_NOT_NONE,
+        Op.JUMP_IF_TRUE_OR_POP,
+        Op.JUMP_IF_FALSE_OR_POP,
+    }
+)
+_LEAVES: Final = frozenset({Op.RETURN_VALUE, Op.RAISE_VARARGS, Op.RERAISE})
+
+
+@dataclass(frozen=True, slots=True)
+class Residual:
+    """Residual code and what the graph must return for it."""
+
+    code: CodeType
+    outputs: tuple[Node | Expr, ...]
+    returns: bool  # always leaves the function; else returns (part, closure, values...)
+    next_parts: tuple[object, ...]
+
+
+def continuations_end(capture: Capture) -> bool:
+    """Whether nothing comes behind this part: it returns, or its last instruction raises."""
+    end = capture.end
+    if isinstance(end, ReturnExit):
+        return True
+    group = capture.frame.listing.group_at(end.instruction.offset)
+    start = group.index(end.instruction)
+    return any(instruction.op in _LEAVES for instruction in group[start:])
+
+
+def build_residual(
+    capture: Capture,
+    inputs: Sequence[Node],
+    graph_call: Callable[[tuple[Node | Expr, ...]], object],
+    get_part: GetPart,
+    callee_tag: object,
+) -> Residual:
+    """Write the residual code of a capture.
+
+    Parameters
+    ----------
+    capture
+        What was captured.
+    inputs
+        The graph's inputs in order.
+    graph_call
+        Given the outputs in order, completes and compiles the graph and returns the callable that runs it; not called when
+        there is nothing to run.
+    get_part
+        Returns the part of a continuation.
+    callee_tag
+        Says for whom a callee that could not be inlined is compiled.
+    """
+    return _Writer(capture, inputs, graph_call, get_part, callee_tag).write()
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """A slot of the virtual stack while residual code is written: NULL, a temporary, or a constant."""
+
+    null: bool = False
+    temp: str | None = None
+    literal: Literal | None = None
+
+
+class _Writer:
+    def __init__(
+        self,
+        capture: Capture,
+        inputs: Sequence[Node],
+        graph_call: Callable[[tuple[Node | Expr, ...]], object],
+        get_part: GetPart,
+        callee_tag: object,
+    ) -> None:
+        self.capture = capture
+        self.inputs = inputs
+        self.graph_call = graph_call
+        self.get_part = get_part
+        self.callee_tag = callee_tag
+        code = capture.spec.code
+        self.code = code
+        first = capture.spec.offset is None
+        self.cell_names = code.co_cellvars + code.co_freevars
+        self.builder = CodeBuilder(
+            name=code.co_name,
+            qualname=code.co_qualname,
+            filename=code.co_filename,
+            firstlineno=code.co_firstlineno,
+            argnames=capture.spec.value_names,
+            cellvars=code.co_cellvars if first else (),
+            freevars=code.co_freevars if first else self.cell_names,
+        )
+        self.first = first
+        self.outputs: dict[Node | Expr, int] = {}
+        self.next_parts: list[object] = []
+        self._shared: Counter[int] = Counter()
+        self._temps: dict[int, str] = {}
+        self._output_uses: Counter[int] = Counter()
+        self._input_set = {node: capture.input_sources[node] for node in inputs}
+
+    # ------------------------------------------------------------------ the whole
+    def write(self) -> Residual:
+        end = self.capture.end
+        state = end.state
+        maker = RecipeMaker(state, state.cells, self.cell_names)
+        if isinstance(end, ReturnExit):
+            value = self._resolve(maker.make(end.value))
+            cells = self._cell_changes(maker, state)
+            self._plan([value, *(recipe for _, recipe in cells)])
+            self._enter()
+            self._load(value)
+            self._store_cells(cells)
+            self.builder.return_value()
+        else:
+            self._write_break(maker, end)
+        return Residual(
+            self.builder.finish(),
+            tuple(self.outputs),
+            continuations_end(self.capture),
+            tuple(self.next_parts),
+        )
+
+    def _enter(self) -> None:
+        """Call the graph and keep its outputs in temporaries."""
+        builder = self.builder
+        builder.at(self._position())
+        if not self.outputs and not self.capture.graph.calls:
+            return
+        builder.begin_call()
+        builder.load_const(self.graph_call(tuple(self.outputs)))
+        builder.end_callable()
+        for node in self.inputs:
+            self._load_source(self._input_set[node])
+        builder.call(len(self.inputs))
+        if not self.outputs:
+            builder.pop()
+            return
+        builder.unpack_sequence(len(self.outputs))
+        for index in self.outputs.values():
+            builder.store_fast(f".o{index}")
+
+    def _position(self) -> Position:
+        end = self.capture.end
+        if isinstance(end, BreakExit):
+            return end.instruction.position
+        line = self.capture.spec.line
+        return Position(line, line, None, None)
+
+    # ------------------------------------------------------------------ planning
+    def _resolve(self, recipe: Recipe) -> Recipe:
+        """Give every graph value among a recipe's parts a place among the outputs."""
+        for part in walk(recipe):
+            if isinstance(part, FromGraph) and part.operand not in self._input_set:
+                self.outputs.setdefault(part.operand, len(self.outputs))
+        return recipe
+
+    def _plan(self, recipes: Iterable[Recipe]) -> None:
+        """Count uses, so that shared objects are made once and outputs are let go at their last use."""
+        for recipe in recipes:
+            self._count(recipe)
+
+    def _count(self, recipe: Recipe) -> None:
+        if isinstance(recipe, FromGraph):
+            if recipe.operand in self.outputs:
+                self._output_uses[self.outputs[recipe.operand]] += 1
+        elif isinstance(recipe, Build | MakeFunction):
+            self._shared[recipe.key] += 1
+            if self._shared[recipe.key] == 1:
+                for part in _parts(recipe):
+                    self._count(part)
+
+    # ------------------------------------------------------------------ loading
+    def _load(self, recipe: Recipe) -> None:
+        builder = self.builder
+        if isinstance(recipe, Nothing):
+            builder.push_null()
+        elif isinstance(recipe, Literal):
+            builder.load_const(recipe.value)
+        elif isinstance(recipe, FromSource):
+            self._load_source(recipe.source)
+        elif isinstance(recipe, Closure):
+            builder.load_closure(recipe.name)
+        elif isinstance(recipe, FromGraph):
+            self._load_graph_value(recipe)
+        elif isinstance(recipe, Build | MakeFunction):
+            self._load_made(recipe)
+
+    def _load_graph_value(self, recipe: FromGraph) -> None:
+        if recipe.operand not in self.outputs:
+            assert isinstance(recipe.operand, Node)
+            self._load_source(self._input_set[recipe.operand])
+            return
+        index = self.outputs[recipe.operand]
+        name = f".o{index}"
+        self.builder.load_fast(name)
+        self._output_uses[index] -= 1
+        if self._output_uses[index] == 0:
+            self.builder.delete_fast(name)
+
+    def _load_made(self, recipe: Build | MakeFunction) -> None:
+        known = self._temps.get(recipe.key)
+        if known is not None:
+            self.builder.load_fast(known)
+            return
+        if isinstance(recipe, Build):
+            self._build(recipe)
+        else:
+            self._make_function(recipe)
+        if self._shared[recipe.key] > 1:
+            name = self._temps[recipe.key] = self.builder.temp()
+            self.builder.copy(1)
+            self.builder.store_fast(name)
+
+    def _build(self, recipe: Build) -> None:
+        builder = self.builder
+        helper = {"cell": make_cell, "method": make_method, "range": range}.get(recipe.kind)
+        items = [item for item in recipe.items if not isinstance(item, Nothing)]
+        if helper is not None:
+            builder.begin_call()
+            builder.load_const(helper)
+            builder.end_callable()
+            for item in items:
+                self._load(item)
+            builder.call(len(items))
+            return
+        if recipe.kind == "attribute":
+            owner, name = recipe.items
+            assert isinstance(name, Literal)
+            self._load(owner)
+            builder.load_attr(str(name.value))
+            return
+        for item in items:
+            self._load(item)
+        if recipe.kind == "tuple":
+            builder.build_tuple(len(items))
+        elif recipe.kind == "list":
+            builder.build_list(len(items))
+        elif recipe.kind == "dict":
+            builder.build_map(len(items) // 2)
+        else:
+            builder.build_slice(len(items))
+
+    def _make_function(self, recipe: MakeFunction) -> None:
+        builder = self.builder
+        builder.begin_call()
+        builder.load_const(make_function)
+        builder.end_callable()
+        parts = (Literal(recipe.code), *_parts(recipe))
+        for part in parts:
+            self._load(part)
+        builder.call(len(parts))
+
+    def _load_source(self, source: Source) -> None:
+        builder = self.builder
+        kind, key, base = source.kind, source.key, source.base
+        if kind is SourceKind.LOCAL:
+            _, name = key  # type: ignore[misc]
+            if self.first and name in self.code.co_cellvars:
+                builder.load_deref(name)
+            else:
+                builder.load_fast(name)
+        elif kind is SourceKind.CELL:
+            _, name = key  # type: ignore[misc]
+            builder.load_deref(name)
+        elif kind in (SourceKind.GLOBAL, SourceKind.BUILTIN):
+            builder.load_global(str(key))
+        elif kind is SourceKind.GLOBALS:
+            self._call_constant(globals, ())  # the builtin reads the frame that calls it
+        else:
+            assert base is not None
+            self._load_part(kind, key, base)
+
+    def _load_part(self, kind: SourceKind, key: object, base: Source) -> None:
+        builder = self.builder
+        if kind in (SourceKind.ATTR, SourceKind.MODULE_ATTR):
+            self._load_source(base)
+            builder.load_attr(str(key))
+        elif kind is SourceKind.ITEM:
+            self._load_source(base)
+            builder.load_const(key)
+            builder.binary_subscr()
+        elif kind is SourceKind.MEMBER:
+            self._load_source(base)
+            builder.load_attr(_MEMBERS[str(key)])
+        elif kind is SourceKind.CELL_OF:
+            self._load_source(base)
+            builder.load_const(key)
+            builder.binary_subscr()
+            builder.load_attr("cell_contents")
+        elif kind is SourceKind.SHAPE:
+            self._load_source(base)
+            builder.load_attr("shape")
+            builder.load_const(key)
+            builder.binary_subscr()
+        elif kind is SourceKind.TYPE:
+            self._call_constant(type, (base,))
+        elif kind is SourceKind.LENGTH:
+            self._call_constant(len, (base,))
+        else:
+            assert kind is SourceKind.MRO
+            self._call_constant(lookup_in_mro, (base,), key)
+
+    def _call_constant(
+        self, function: object, sources: tuple[Source, ...], *constants: object
+    ) -> None:
+        builder = self.builder
+        builder.begin_call()
+        builder.load_const(function)
+        builder.end_callable()
+        for source in sources:
+            self._load_source(source)
+        for constant in constants:
+            builder.load_const(constant)
+        builder.call(len(sources) + len(constants))
+
+    # ------------------------------------------------------------------ cells and locals
+    def _cell_changes(self, maker: RecipeMaker, state: State) -> list[tuple[str, Recipe]]:
+        """Return what must be stored into the frame's cells: `Nothing` empties one."""
+        changes: list[tuple[str, Recipe]] = []
+        for cell, name in zip(state.cells, self.cell_names, strict=True):
+            if cell is None:
+                continue
+            contents = state.heap.get(cell.oid, cell.initial)
+            assert isinstance(contents, SymValue)
+            if contents is not cell.initial:
+                changes.append((name, self._resolve(maker.make(contents))))
+        return changes
+
+    def _store_cells(self, changes: list[tuple[str, Recipe]]) -> None:
+        for _, recipe in changes:
+            if not isinstance(recipe, Nothing):
+                self._load(recipe)
+        for name, recipe in reversed(changes):
+            if isinstance(recipe, Nothing):
+                self.builder.emit(Op.DELETE_DEREF, name)
+            else:
+                self.builder.store_deref(name)
+
+    def _plain_locals(self, state: State) -> Iterable[tuple[str, SymValue]]:
+        for name, value in zip(self.code.co_varnames, state.locals, strict=True):
+            if name not in self.code.co_cellvars:
+                yield name, value
+
+    # ------------------------------------------------------------------ breaks
+    def _write_break(self, maker: RecipeMaker, end: BreakExit) -> None:
+        state = end.state
+        instruction = end.instruction
+        pops, _ = stack_effect(instruction.op, instruction.arg)
+        below = len(state.stack) - pops
+        operands = [self._resolve(maker.make(value)) for value in state.stack[below:]]
+        lower = [self._resolve(maker.make(value)) for value in state.stack[:below]]
+        before = set(self.capture.spec.value_names)
+        variables: list[tuple[str, Recipe]] = []
+        unbind: list[str] = []
+        bound: set[str] = set()
+        for name, value in self._plain_locals(state):
+            if value is UNBOUND:
+                if name in before:
+                    unbind.append(name)
+                continue
+            bound.add(name)
+            recipe = self._resolve(maker.make(value))
+            if not _is_own_argument(recipe, name):
+                variables.append((name, recipe))
+        cells = self._cell_changes(maker, state)
+        self._plan(
+            [*operands, *lower, *(r for _, r in variables), *(r for _, r in cells)]
+        )
+        self._enter()
+        wrapped = self._wrapped_operand(end, operands)
+        for index, recipe in enumerate(operands):
+            if index == wrapped:
+                self._load_callee(recipe)
+            else:
+                self._load(recipe)
+        slots = [self._lower_slot(recipe) for recipe in lower]
+        for _, recipe in variables:
+            self._load(recipe)
+        self._store_cells(cells)
+        for name, _ in reversed(variables):
+            self.builder.store_fast(name)
+        for name in unbind:
+            self.builder.delete_fast(name)
+        self._drop_stack_arguments()
+        self._run_group(end, slots, bound)
+
+    def _drop_stack_arguments(self) -> None:
+        for name in self.capture.spec.value_names:
+            if name.startswith(".s"):
+                self.builder.delete_fast(name)
+
+    def _wrapped_operand(self, end: BreakExit, operands: list[Recipe]) -> int | None:
+        """Return which operand is a Python function to be called through its own entries."""
+        if end.callee is None or end.instruction.op not in (Op.CALL, Op.CALL_KW, Op.CALL_FUNCTION_EX):
+            return None
+        return 1 if isinstance(operands[0], Nothing) else 0
+
+    def _load_callee(self, recipe: Recipe) -> None:
+        builder = self.builder
+        builder.begin_call()
+        builder.load_const(_core.callee)
+        builder.end_callable()
+        self._load(recipe)
+        builder.load_const(self.callee_tag)
+        builder.call(2)
+
+    def _lower_slot(self, recipe: Recipe) -> _Slot:
+        if isinstance(recipe, Nothing):
+            return _Slot(null=True)
+        if isinstance(recipe, Literal):
+            return _Slot(literal=recipe)
+        name = self.builder.temp()
+        self._load(recipe)
+        self.builder.store_fast(name)
+        return _Slot(temp=name)
+
+    def _run_group(self, end: BreakExit, slots: list[_Slot], bound: set[str]) -> None:
+        """Run the instruction that broke, and what else its group does, natively; then hand over."""
+        listing = self.capture.frame.listing
+        group = listing.group_at(end.instruction.offset)
+        rest = group[group.index(end.instruction) :]
+        pushed = True  # the operands of the first instruction are on the real stack
+        for instruction in rest:
+            self.builder.at(instruction.position)
+            if instruction.op in _CONDITIONAL:
+                self._branch(instruction, slots, bound, operands_pushed=pushed)
+                return
+            if instruction.op in (Op.JUMP, Op.JUMP_NO_INTERRUPT):
+                assert isinstance(instruction.arg, int)
+                self._hand_over(listing.instructions[instruction.arg].offset, slots, bound)
+                return
+            if not pushed and self._simulate(instruction, slots):
+                continue
+            self._native(instruction, slots, operands_pushed=pushed)
+            pushed = False
+            if instruction.op in _LEAVES:
+                return
+            if instruction.op is Op.STORE_FAST:
+                bound.add(str(instruction.arg))
+            elif instruction.op is Op.DELETE_FAST:
+                bound.discard(str(instruction.arg))
+        self._hand_over(listing.next_offset(end.instruction.offset), slots, bound)
+
+    def _simulate(self, instruction: Instruction, slots: list[_Slot]) -> bool:
+        """Do to the slots what an instruction does that only moves values."""
+        if instruction.op is Op.NOP:
+            return True
+        if instruction.op is Op.PUSH_NULL:
+            slots.append(_Slot(null=True))
+        elif instruction.op is Op.SWAP:
+            assert isinstance(instruction.arg, int)
+            other = -instruction.arg
+            slots[-1], slots[other] = slots[other], slots[-1]
+        elif instruction.op is Op.COPY:
+            assert isinstance(instruction.arg, int)
+            slots.append(slots[-instruction.arg])
+        else:
+            return False
+        return True
+
+    def _push_operands(self, count: int, slots: list[_Slot]) -> None:
+        if count == 0:
+            return
+        for slot in slots[-count:]:
+            self._push_slot(slot)
+        del slots[-count:]
+
+    def _push_slot(self, slot: _Slot) -> None:
+        if slot.null:
+            self.builder.push_null()
+        elif slot.literal is not None:
+            self.builder.load_const(slot.literal.value)
+        else:
+            assert slot.temp is not None
+            self.builder.load_fast(slot.temp)
+
+    def _native(
+        self, instruction: Instruction, slots: list[_Slot], *, operands_pushed: bool
+    ) -> None:
+        builder = self.builder
+        pops, pushes = stack_effect(instruction.op, instruction.arg)
+        if not operands_pushed:
+            self._push_operands(pops, slots)
+        nulls = self._nulls_left(instruction)
+        builder.native(instruction)
+        names: list[_Slot] = []
+        for index in range(pushes):
+            if index in nulls:
+                builder.store_fast(builder.temp())  # a NULL: the local is unbound afterwards
+                names.append(_Slot(null=True))
+                continue
+            name = builder.temp()
+            builder.store_fast(name)
+            names.append(_Slot(temp=name))
+        slots.extend(reversed(names))
+
+    def _nulls_left(self, instruction: Instruction) -> frozenset[int]:
+        """Return which results, counted from the top, are NULL."""
+        if instruction.op is Op.PUSH_NULL:
+            return frozenset({0})
+        if instruction.op not in (Op.COPY, Op.SWAP):
+            return frozenset()
+        end = self.capture.end
+        assert isinstance(end, BreakExit)
+        assert isinstance(instruction.arg, int)
+        count = instruction.arg
+        kinds = [isinstance(RecipeMaker(end.state, (), ()).make(v), Nothing) for v in end.state.stack[-count:]]
+        if instruction.op is Op.SWAP:
+            kinds[0], kinds[-1] = kinds[-1], kinds[0]
+        else:
+            kinds.append(kinds[0])
+        return frozenset(i for i, null in enumerate(reversed(kinds)) if null)
+
+    def _branch(
+        self,
+        instruction: Instruction,
+        slots: list[_Slot],
+        bound: set[str],
+        *,
+        operands_pushed: bool,
+    ) -> None:
+        builder = self.builder
+        listing = self.capture.frame.listing
+        keeps = instruction.op in (Op.JUMP_IF_TRUE_OR_POP, Op.JUMP_IF_FALSE_OR_POP)
+        if not operands_pushed:
+            self._push_operands(1, slots)
+        taken_slots = list(slots)
+        target = builder.label()
+        builder.native(replace(instruction, arg=target))
+        self._hand_over(listing.next_offset(instruction.offset), slots, bound)
+        builder.mark(target)
+        if keeps:
+            name = builder.temp()
+            builder.store_fast(name)
+            taken_slots.append(_Slot(temp=name))
+        assert isinstance(instruction.arg, int)
+        self._hand_over(listing.instructions[instruction.arg].offset, taken_slots, bound)
+
+    def _hand_over(self, offset: int, slots: list[_Slot], bound: set[str]) -> None:
+        """Return ``(next part, closure, values...)`` to the driver."""
+        names = tuple(
+            name
+            for name in self.code.co_varnames
+            if name in bound and name not in self.code.co_cellvars
+        )
+        spec = PartSpec(self.code, offset, tuple(slot.null for slot in slots), names)
+        part = self.get_part(spec)
+        self.next_parts.append(part)
+        builder = self.builder
+        builder.load_const(part)
+        if self.cell_names:
+            for name in self.cell_names:
+                builder.load_closure(name)
+            builder.build_tuple(len(self.cell_names))
+        else:
+            builder.load_const(None)
+        for name in names:
+            builder.load_fast(name)
+        live = [slot for slot in slots if not slot.null]
+        for slot in live:
+            self._push_slot(slot)
+        builder.build_tuple(2 + len(names) + len(live))
+        builder.return_value()
+
+
+def _parts(recipe: Build | MakeFunction) -> tuple[Recipe, ...]:
+    if isinstance(recipe, Build):
+        return recipe.items
+    return (
+        recipe.globals,
+        recipe.defaults,
+        recipe.kwdefaults,
+        recipe.closure,
+        recipe.annotations,
+    )
+
+
+def _is_own_argument(recipe: Recipe, name: str) -> bool:
+    return (
+        isinstance(recipe, FromSource)
+        and recipe.source.kind is SourceKind.LOCAL
+        and recipe.source.key[1] == name  # type: ignore[index]
+    )

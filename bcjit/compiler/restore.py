@@ -1,0 +1,141 @@
+"""Recipes run by Python: the slow path of a bail-out, and the helpers that residual bytecode calls for rare values.
+
+`Restorer` makes values from the live values of a part and from what the graph had computed when it failed.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping
+from types import CellType, CodeType, FunctionType
+
+from bcjit.dims import Expr, Symbol
+from bcjit.fx_graph import Graph, Node, NodeKind
+from bcjit.guards import Roots, fetch
+from bcjit.compiler.recipes import (
+    Build,
+    Closure,
+    FromGraph,
+    FromSource,
+    Literal,
+    MakeFunction,
+    Nothing,
+    Recipe,
+)
+
+__all__ = ["NOTHING", "Restorer", "make_cell", "make_function", "make_method"]
+
+NOTHING = object()  # a NULL or an unbound local
+
+
+def make_cell(*contents: object) -> CellType:
+    """Return a new cell."""
+    return CellType(*contents)
+
+
+def make_method(function: object, owner: object) -> types.MethodType:
+    """Return a bound method."""
+    return types.MethodType(function, owner)  # type: ignore[arg-type]
+
+
+def make_function(
+    code: CodeType,
+    namespace: dict[str, object],
+    defaults: tuple[object, ...] | None,
+    kwdefaults: dict[str, object] | None,
+    closure: tuple[CellType, ...] | None,
+    annotations: tuple[object, ...] | dict[str, object] | None,
+) -> FunctionType:
+    """Return what executing a ``def`` returns (``MAKE_FUNCTION``, Python/bytecodes.c)."""
+    made = FunctionType(code, namespace, None, defaults, closure)
+    made.__kwdefaults__ = kwdefaults
+    if isinstance(annotations, tuple):
+        made.__annotations__ = dict(zip(annotations[::2], annotations[1::2], strict=True))  # type: ignore[arg-type]
+    elif annotations is not None:
+        made.__annotations__ = annotations
+    made.__qualname__ = code.co_qualname
+    return made
+
+
+class Restorer:
+    """Makes the values of recipes.
+
+    Parameters
+    ----------
+    roots
+        The part's live values.
+    graph
+        The graph that failed.
+    computed
+        Values of the nodes that had been computed.
+    cells
+        The frame's cells, by slot; made where they are missing.
+    """
+
+    def __init__(
+        self,
+        roots: Roots,
+        graph: Graph,
+        computed: Mapping[Node, object],
+        cells: tuple[CellType, ...],
+    ) -> None:
+        self._roots = roots
+        self._graph = graph
+        self._computed = computed
+        self.cells = cells
+        self._made: dict[int, object] = {}
+
+    def make(self, recipe: Recipe) -> object:  # noqa: PLR0911 - one return a kind of recipe
+        """Return the value of a recipe, `NOTHING` for a NULL."""
+        if isinstance(recipe, Nothing):
+            return NOTHING
+        if isinstance(recipe, Literal):
+            return recipe.value
+        if isinstance(recipe, FromSource):
+            return fetch(recipe.source, self._roots)
+        if isinstance(recipe, FromGraph):
+            return self._operand(recipe.operand)
+        if isinstance(recipe, Closure):
+            return self.cells[recipe.slot]
+        assert isinstance(recipe, Build | MakeFunction)
+        if recipe.key not in self._made:
+            self._made[recipe.key] = (
+                self._build(recipe) if isinstance(recipe, Build) else self._function(recipe)
+            )
+        return self._made[recipe.key]
+
+    def _operand(self, operand: Node | Expr) -> object:
+        if isinstance(operand, Node):
+            return operand.target if operand.kind is NodeKind.CONST else self._computed[operand]
+        return operand.evaluate({symbol: self._symbol(symbol) for symbol in operand.symbols()})
+
+    def _symbol(self, symbol: Symbol) -> int:
+        node, axis = self._graph.symbols[symbol]
+        value = self._computed[node]
+        return value if axis is None else value.shape[axis]  # type: ignore[attr-defined, return-value]
+
+    def _build(self, recipe: Build) -> object:
+        items = [self.make(item) for item in recipe.items]
+        kind = recipe.kind
+        if kind == "tuple":
+            return tuple(items)
+        if kind == "list":
+            return items
+        if kind == "dict":
+            return dict(zip(items[::2], items[1::2], strict=True))
+        if kind == "cell":
+            return make_cell(*(item for item in items if item is not NOTHING))
+        if kind == "attribute":
+            return getattr(items[0], str(items[1]))
+        makers = {"slice": slice, "range": range, "method": make_method}
+        return makers[kind](*items)  # type: ignore[operator]
+
+    def _function(self, recipe: MakeFunction) -> FunctionType:
+        parts = (
+            recipe.globals,
+            recipe.defaults,
+            recipe.kwdefaults,
+            recipe.closure,
+            recipe.annotations,
+        )
+        return make_function(recipe.code, *(self.make(part) for part in parts))  # type: ignore[arg-type]
