@@ -7,29 +7,22 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 from bcjit.dims.algebra import (
-    Atom,
     Dim,
     DimLike,
     Expr,
-    Max,
-    Min,
-    Mod,
-    Monomial,
     Symbol,
     SymbolKind,
     add,
-    build,
     evaluate,
     multiply,
-    split_constant,
     substitute,
     subtract,
     symbols,
 )
+from bcjit.dims.ranges import Ranges
 from bcjit.dims.relation import COMPARE, Relation
 
 
@@ -48,26 +41,6 @@ class ShapeMismatch(Exception):
         super().__init__(f"{left} and {right} do not go together")
         self.left = left
         self.right = right
-
-
-@dataclass(slots=True)
-class _Range:
-    """What facts say about one expression without constant term: bounds, and single values it does not have."""
-
-    low: int | None = None
-    high: int | None = None
-    holes: frozenset[int] = frozenset()
-
-    def narrowed(self, low: int | None, high: int | None) -> _Range:
-        lows = [bound for bound in (self.low, low) if bound is not None]
-        highs = [bound for bound in (self.high, high) if bound is not None]
-        tight = _Range(max(lows, default=None), min(highs, default=None), self.holes)
-        # A hole at an end moves the end: n >= 0 and n != 0 is n >= 1.
-        while tight.low is not None and tight.low in self.holes:
-            tight.low += 1
-        while tight.high is not None and tight.high in self.holes:
-            tight.high -= 1
-        return tight
 
 
 Mark: TypeAlias = tuple[int, int]
@@ -186,7 +159,7 @@ class ShapeEnv:
         constant = simplified.constant()
         if constant is not None:
             return constant
-        low, high, holes = self._interval(simplified.difference())
+        low, high, holes = self._ranges.interval(simplified.difference())
         if simplified.op == "<=":
             if high is not None and high <= 0:
                 return True
@@ -206,7 +179,7 @@ class ShapeEnv:
             # A divisor that is known to be 0: the dim has no value, and stays as it is.
             return add(dim, 0)
         if isinstance(simplified, Expr):
-            low, high, _ = self._interval(simplified)
+            low, high, _ = self._ranges.interval(simplified)
             if low is not None and low == high:
                 return low
         return simplified
@@ -256,9 +229,12 @@ class ShapeEnv:
 
     # Facts and what follows from them
 
+    def _is_size(self, symbol: Symbol) -> bool:
+        return self._nonnegative.get(symbol, False)
+
     def _forget(self) -> None:
         self._solved: dict[Symbol, Dim] = {}
-        self._ranges: dict[Expr, _Range] = {}
+        self._ranges = Ranges(self._is_size)
 
     def _record(self, fact: Relation) -> None:
         self._facts.append(fact)
@@ -267,7 +243,7 @@ class ShapeEnv:
             # Everything known about the symbol is now known about what it equals.
             self._reread()
         else:
-            self._learn(simplified)
+            self._ranges.learn(simplified)
 
     def _relearn(self) -> None:
         self._forget()
@@ -278,13 +254,13 @@ class ShapeEnv:
         self._reread()
 
     def _reread(self) -> None:
-        self._ranges = {}
+        self._ranges = Ranges(self._is_size)
         for symbol, nonnegative in self._nonnegative.items():
             # The solved symbol is gone from every expression, but what it equals is still not negative.
             if nonnegative and symbol in self._solved:
-                self._learn(Relation("<=", 0, self._solved[symbol]))
+                self._ranges.learn(Relation("<=", 0, self._solved[symbol]))
         for fact in self._facts:
-            self._learn(self._simplify_relation(fact))
+            self._ranges.learn(self._simplify_relation(fact))
 
     def _simplify_relation(self, relation: Relation) -> Relation:
         try:
@@ -313,95 +289,3 @@ class ShapeEnv:
             self._solved = {**solved, symbol: value}
             return True
         return False
-
-    def _learn(self, fact: Relation) -> None:
-        """Narrow the range of the fact's expression."""
-        difference = fact.difference()
-        if isinstance(difference, int):
-            return
-        pattern, sign, constant = _pattern(difference)
-        known = self._ranges.get(pattern, _Range())
-        # sign * pattern + constant (op) 0
-        limit = -constant * sign
-        if fact.op == "!=":
-            known = _Range(known.low, known.high, known.holes | {limit})
-        elif fact.op == "==":
-            known = known.narrowed(limit, limit)
-        elif sign > 0:
-            known = known.narrowed(None, limit)
-        else:
-            known = known.narrowed(limit, None)
-        self._ranges[pattern] = known
-
-    def _interval(self, dim: Dim) -> tuple[int | None, int | None, frozenset[int]]:
-        """Return bounds of a dim and values it cannot have."""
-        if isinstance(dim, int):
-            return dim, dim, frozenset()
-        pattern, sign, constant = _pattern(dim)
-        low: int | None = 0
-        high: int | None = 0
-        for monomial, coefficient in pattern.terms:
-            term_low, term_high = _scaled(self._monomial_interval(monomial), coefficient)
-            low = None if low is None or term_low is None else low + term_low
-            high = None if high is None or term_high is None else high + term_high
-        known = self._ranges.get(pattern, _Range()).narrowed(low, high)
-        low, high = _scaled((known.low, known.high), sign)
-        holes = frozenset(sign * hole + constant for hole in known.holes)
-        return (
-            None if low is None else low + constant,
-            None if high is None else high + constant,
-            holes,
-        )
-
-    def _monomial_interval(self, monomial: Monomial) -> tuple[int | None, int | None]:
-        low, high = 1, cast("int | None", 1)
-        for atom, power in monomial:
-            atom_low, atom_high = self._atom_interval(atom)
-            if atom_low is None or atom_low < 0:
-                return (
-                    self._atom_interval(atom) if len(monomial) == 1 and power == 1 else (None, None)
-                )
-            low *= atom_low**power
-            high = None if high is None or atom_high is None else high * atom_high**power
-        return low, high
-
-    def _atom_interval(self, atom: Atom) -> tuple[int | None, int | None]:
-        if isinstance(atom, Symbol):
-            low = 0 if self._nonnegative.get(atom, False) else None
-            known = self._ranges.get(atom.expr, _Range()).narrowed(low, None)
-            return known.low, known.high
-        bounds = [self._interval(arg)[:2] for arg in atom.args]
-        if isinstance(atom, Min | Max):
-            lows = [low for low, _ in bounds if low is not None]
-            highs = [high for _, high in bounds if high is not None]
-            if isinstance(atom, Min):
-                return min(lows) if len(lows) == len(bounds) else None, min(highs, default=None)
-            return max(lows, default=None), max(highs) if len(highs) == len(bounds) else None
-        (low, high), (least, _) = bounds
-        if least is None or least <= 0:
-            return None, None
-        if isinstance(atom, Mod):
-            limit = bounds[1][1]
-            return 0, None if limit is None else limit - 1
-        if isinstance(atom.denominator, int):
-            return _quotient(low, atom.denominator), _quotient(high, atom.denominator)
-        return (0 if low is not None and low >= 0 else None), (
-            high if high is not None and high >= 0 else None
-        )
-
-
-def _quotient(bound: int | None, divisor: int) -> int | None:
-    return None if bound is None else bound // divisor
-
-
-def _pattern(difference: Expr) -> tuple[Expr, int, int]:
-    """Write a dim as ``sign * pattern + constant``: the pattern is what ranges are stored by."""
-    variable, constant = split_constant(difference)
-    sign = 1 if next(iter(variable.values())) > 0 else -1
-    pattern = build({monomial: sign * coefficient for monomial, coefficient in variable.items()})
-    return cast("Expr", pattern), sign, constant
-
-
-def _scaled(bounds: tuple[int | None, int | None], factor: int) -> tuple[int | None, int | None]:
-    low, high = (None if bound is None else bound * factor for bound in bounds)
-    return (low, high) if factor >= 0 else (high, low)
