@@ -108,6 +108,15 @@ class Resumed:
     ) -> None: ...
     def __call__(self, *args: object, **kwargs: object) -> Any: ...
 
+class Completed:
+    """Stands in for an operand or callable of an instruction that is done but for its floating-point report.
+
+    ``actions``: ("warn" | "raise" | "print", text), or (mode, callable) for error states that call.
+    """
+
+    def __init__(self, result: object, actions: tuple[tuple[str, object], ...]) -> None: ...
+    def __call__(self, *args: object, **kwargs: object) -> Any: ...
+
 def drive(part: Part, func: FunctionType, closure: _Closure, values: _Values, /) -> Any:
     """Run a part and what follows, as a dispatcher does."""
 

@@ -5,7 +5,8 @@ The mapper is given to the C extension, which sets the mapped state around each 
 
 from __future__ import annotations
 
-from typing import Final
+import functools
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy._core import umath
@@ -51,14 +52,24 @@ def _map(_state: object) -> object:
     )
 
 
-def pending_actions(status: int, function: str) -> list[tuple[str, str]]:
-    """Return what NumPy would still do about flags that are up: (mode, text) in NumPy's order."""
+def pending_actions(status: int, function: str) -> tuple[tuple[str, object], ...]:
+    """Return what NumPy would still do about flags that are up, in NumPy's order, for `_core.Completed`."""
     modes = np.geterr()
-    actions = []
+    handler = np.geterrcall()
+    actions: list[tuple[str, object]] = []
     for bit, text, name in FLAGS:
-        if status & bit and modes[name] != "ignore":
-            actions.append((modes[name], f"{text} encountered in {function}"))
-    return actions
+        mode = modes[name]
+        if not status & bit or mode == "ignore":
+            continue
+        message = f"{text} encountered in {function}"
+        if mode == "call":
+            actions.append((mode, functools.partial(cast("Any", handler), text, status)))
+        elif mode == "log":
+            write = cast("Any", handler).write
+            actions.append((mode, functools.partial(write, f"Warning: {message}\n")))
+        else:
+            actions.append((mode, message))
+    return tuple(actions)
 
 
 def install() -> None:

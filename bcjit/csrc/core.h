@@ -88,6 +88,7 @@ typedef struct {                            /* what a function has besides its c
 } Surroundings;
 
 extern PyTypeObject BcjitResumed_Type;
+extern PyTypeObject BcjitCompleted_Type;     /* completed.c */
 PyFunctionObject *bcjit_function_take(PyFunctionObject **spare, PyCodeObject *code,
                                       const Surroundings *around);
 void bcjit_function_give(PyFunctionObject **spare, PyFunctionObject *function);

@@ -101,6 +101,7 @@ static int add_types(PyObject *module)
         {"Entry", &BcjitEntry_Type},           {"Part", &BcjitPart_Type},
         {"Dispatcher", &BcjitDispatcher_Type}, {"GraphCall", &BcjitGraphCall_Type},
         {"BailOut", &BcjitBailOut_Type},       {"Resumed", &BcjitResumed_Type},
+        {"Completed", &BcjitCompleted_Type},
     };
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         if (PyType_Ready(types[i].type) < 0 ||

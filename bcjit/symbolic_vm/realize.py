@@ -168,12 +168,16 @@ def _function(vm: Machine, value: Lazy) -> SymValue:
     assert isinstance(function, types.FunctionType)
     vm.guard(GuardKind.TYPE, source, types.FunctionType)
     vm.guard(GuardKind.IDENTITY, member(source, "code"), Identity(function.__code__))
-    vm.guard(GuardKind.IDENTITY, member(source, "globals"), Identity(function.__globals__))
+    namespace = member(source, "globals")
+    if function.__globals__ is vm.roots.func.__globals__:
+        here = Source(SourceKind.GLOBALS)
+        vm.guard_same_object(namespace, here, same=True)
+        namespace = here
     return SymFunction(
         source=source,
         code=function.__code__,
         globals=function.__globals__,
-        globals_source=member(source, "globals"),
+        globals_source=namespace,
         defaults=_defaults(vm, source, function),
         kwdefaults=_kwdefaults(vm, source, function),
         closure=_closure(vm, source, function),

@@ -42,7 +42,7 @@ class Effect:
     node: Node
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class State:
     """Everything about a frame that changes from one instruction to the next."""
 
@@ -79,7 +79,7 @@ class Frame:
         return self.listing.code
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Position:
     """A frame and its state at the start of the instruction it is at: one level of a bail-out record."""
 
