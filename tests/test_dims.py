@@ -621,10 +621,17 @@ def test_a_divisor_known_to_be_zero_leaves_the_dim_as_it_is():
     assert env.known(Relation("<=", 0, z)) is True
 
 
-def test_an_equality_that_would_divide_by_zero_is_not_solved():
+def test_equalities_are_substituted_into_earlier_ones():
     env = ShapeEnv()
     x, y, z = (env.symbol(name, hint=hint).expr for name, hint in (("x", 0), ("y", 2), ("z", 2)))
-    relation = Relation("==", z, y + 5 // (x + 1) - 5)
-    assert env.decide(relation)
+    assert env.decide(Relation("==", z, y + 5 // (x + 1) - 5))
     assert env.decide(Relation("==", x, 0))
     assert env.simplify(z) == y
+
+
+def test_symbols_alone_are_truncated():
+    env, (x,) = make_env(2)
+    mark = env.mark()
+    env.symbol("later")
+    env.truncate(mark)
+    assert env.symbols == tuple(x.symbols())

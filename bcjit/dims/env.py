@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from bcjit.dims.algebra import (
     Dim,
@@ -270,9 +270,8 @@ class ShapeEnv:
 
     def _solve(self, equality: Relation) -> bool:
         """Use an equality to replace its newest symbol that stands alone; False if there is none."""
-        difference = equality.difference()
-        if isinstance(difference, int):
-            return False
+        # No constant: it would have been known, and so no fact.
+        difference = cast("Expr", equality.difference())
         for symbol in reversed(self._hints):
             coefficient = dict(difference.terms).get(((symbol, 1),))
             if coefficient not in (1, -1):
@@ -282,10 +281,8 @@ class ShapeEnv:
                 continue
             value = multiply(-coefficient, rest)
             solution: dict[Symbol, DimLike] = {symbol: value}
-            try:
-                solved = {old: substitute(known, solution) for old, known in self._solved.items()}
-            except ZeroDivisionError:
-                continue
-            self._solved = {**solved, symbol: value}
+            # No division by zero: the hints satisfy every fact, and so have a value for every divisor.
+            self._solved = {old: substitute(known, solution) for old, known in self._solved.items()}
+            self._solved[symbol] = value
             return True
         return False
