@@ -65,7 +65,18 @@ def test_calls_with_keywords_and_of_what_was_computed():
 
 def test_constants_keep_their_identity():
     """The package's own table merges arrays and lists of equal content, and a NumPy scalar with bytes."""
-    values = [np.ones(2), np.ones(2), [1], [1], np.float64(1.0), b"\0\0\0\0\0\0\xf0?", 0.0, -0.0, 1, True]
+    values = [
+        np.ones(2),
+        np.ones(2),
+        [1],
+        [1],
+        np.float64(1.0),
+        b"\0\0\0\0\0\0\xf0?",
+        0.0,
+        -0.0,
+        1,
+        True,
+    ]
     b = builder()
     for value in [*values, *values]:
         b.load_const(value)
@@ -279,7 +290,9 @@ NATIVES = [
 ]
 
 
-@pytest.mark.parametrize("op, arg, operands, left", NATIVES, ids=lambda v: v.name if isinstance(v, Op) else "")
+@pytest.mark.parametrize(
+    "op, arg, operands, left", NATIVES, ids=lambda v: v.name if isinstance(v, Op) else ""
+)
 def test_native_forms_do_what_the_opcode_says(op, arg, operands, left):
     names = [f"a{i}" for i in range(len(operands))]
     b = builder(*names)
@@ -319,7 +332,12 @@ ARGUMENTS = {
     **{op: "name" for op in Op if re.search("FAST|GLOBAL|NAME|_ATTR$|IMPORT_FROM", op.name)},
 } | {Op.LOAD_SUPER_ATTR: ("a", True)}
 SINCE_312 = {
-    *(Op.LOAD_FAST_AND_CLEAR, Op.LOAD_LOCALS, Op.LOAD_FROM_DICT_OR_DEREF, Op.LOAD_FROM_DICT_OR_GLOBALS),
+    *(
+        Op.LOAD_FAST_AND_CLEAR,
+        Op.LOAD_LOCALS,
+        Op.LOAD_FROM_DICT_OR_DEREF,
+        Op.LOAD_FROM_DICT_OR_GLOBALS,
+    ),
     *(Op.LOAD_SUPER_ATTR, Op.END_FOR, Op.END_SEND, Op.CLEANUP_THROW),
 }
 SINCE_313 = {Op.CONVERT_VALUE, Op.SET_FUNCTION_ATTRIBUTE}
@@ -364,7 +382,11 @@ def test_a_pair_whose_second_slot_is_16_keeps_its_slots_in_the_assembler():
     theirs.extend(
         [
             bytecode.Instr("RESUME", 0),
-            *(x for i in range(17) for x in (bytecode.Instr("LOAD_FAST", f"v{i}"), bytecode.Instr("POP_TOP"))),
+            *(
+                x
+                for i in range(17)
+                for x in (bytecode.Instr("LOAD_FAST", f"v{i}"), bytecode.Instr("POP_TOP"))
+            ),
             bytecode.Instr("LOAD_FAST_LOAD_FAST", ("v0", "v16")),
             bytecode.Instr("BUILD_TUPLE", 2),
             bytecode.Instr("RETURN_VALUE"),
@@ -412,9 +434,17 @@ def test_handler_depth_is_right_where_code_enters_the_middle_of_a_range():
             *(bytecode.Instr("RESUME", 0), bytecode.Instr("LOAD_CONST", "kept")),
             bytecode.Instr("JUMP_FORWARD", middle),
             *(region, bytecode.Instr("NOP"), middle),
-            *(bytecode.Instr("LOAD_CONST", 1), bytecode.Instr("UNARY_INVERT"), bytecode.Instr("POP_TOP")),
+            *(
+                bytecode.Instr("LOAD_CONST", 1),
+                bytecode.Instr("UNARY_INVERT"),
+                bytecode.Instr("POP_TOP"),
+            ),
             *(bytecode.instr.TryEnd(region), bytecode.Instr("RETURN_VALUE"), handler),
-            *(bytecode.Instr("PUSH_EXC_INFO"), bytecode.Instr("POP_TOP"), bytecode.Instr("POP_EXCEPT")),
+            *(
+                bytecode.Instr("PUSH_EXC_INFO"),
+                bytecode.Instr("POP_TOP"),
+                bytecode.Instr("POP_EXCEPT"),
+            ),
             bytecode.Instr("RETURN_VALUE"),
         ]
     )

@@ -129,8 +129,15 @@ def test_offsets_of_groups_are_found_again(library):
 
 def test_every_opcode_of_this_python_is_in_the_dialect():
     table = dialect.current()
-    known = {*table.renames, *table.readers, *table.hidden, *(n for run in table.groups for n in run)}
-    real = {n for n, number in dis.opmap.items() if number < 256 and not n.startswith("INSTRUMENTED_")}
+    known = {
+        *table.renames,
+        *table.readers,
+        *table.hidden,
+        *(n for run in table.groups for n in run),
+    }
+    real = {
+        n for n, number in dis.opmap.items() if number < 256 and not n.startswith("INSTRUMENTED_")
+    }
     assert real <= known, sorted(real - known)
     assert known <= set(dis.opmap), sorted(known - set(dis.opmap))
 

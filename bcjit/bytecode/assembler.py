@@ -17,7 +17,7 @@ from bcjit.bytecode.instruction import NO_POSITION, Position
 
 _EXTENDED_ARG: Final = cpython.opmap["EXTENDED_ARG"]
 _JUMPS: Final = frozenset(cpython.hasjrel)
-_CACHES: Final = {number: caches_of(name) for name, number in cpython.opmap.items() if number < 256}  # noqa: PLR2004
+_CACHES: Final = {number: caches_of(name) for name, number in cpython.opmap.items() if number < 256}
 UNIT: Final = 2  # bytes
 
 
@@ -30,7 +30,9 @@ class NativeInstruction:
     position: Position = NO_POSITION
     target: NativeInstruction | None = None  # of a jump; its `arg` is computed
     prefixes: int = 0  # EXTENDED_ARG units to keep even if the argument needs fewer
-    offset: int = -1  # byte offset of the first unit, prefixes included; set by `parse` and `assemble`
+    offset: int = (
+        -1
+    )  # byte offset of the first unit, prefixes included; set by `parse` and `assemble`
 
     @property
     def opcode(self) -> int:
@@ -139,7 +141,9 @@ def assemble_tables(
             code += bytes((_EXTENDED_ARG, instruction.arg >> 8 * shift & 0xFF))
         code += bytes((instruction.opcode, instruction.arg & 0xFF))
         code += bytes(UNIT * _CACHES[instruction.opcode])
-    return Tables(bytes(code), _line_table(instructions, firstlineno), _handler_table(handlers, end))
+    return Tables(
+        bytes(code), _line_table(instructions, firstlineno), _handler_table(handlers, end)
+    )
 
 
 def _lay_out(instructions: Sequence[NativeInstruction], dialect: Dialect) -> int:
@@ -199,7 +203,9 @@ def _location(position: Position, units: int, line: int) -> bytes:
     end = lineno if end_lineno is None else end_lineno
     columns = (0 if column is None else column + 1 for column in (col, end_col))
     fields = (end - lineno, *columns)
-    return bytes((_entry(_LONG, units), *_signed(lineno - line), *(b for f in fields for b in _unsigned(f))))
+    return bytes(
+        (_entry(_LONG, units), *_signed(lineno - line), *(b for f in fields for b in _unsigned(f)))
+    )
 
 
 def _entry(kind: int, units: int) -> int:
@@ -208,7 +214,7 @@ def _entry(kind: int, units: int) -> int:
 
 def _unsigned(value: int) -> Iterator[int]:
     """Six bits a byte, low bits first."""
-    while value >= 64:  # noqa: PLR2004
+    while value >= 64:
         yield 64 | value & 63
         value >>= 6
     yield value
@@ -245,7 +251,11 @@ def _handler_table(handlers: Sequence[NativeHandler], code_size: int) -> bytes:
             continue
         first, *rest = _big_endian(start)
         table += bytes((first | 0x80, *rest))  # marks the start of an entry, for the binary search
-        for value in (end - start, handler.target.offset // UNIT, handler.depth << 1 | handler.lasti):
+        for value in (
+            end - start,
+            handler.target.offset // UNIT,
+            handler.depth << 1 | handler.lasti,
+        ):
             table += bytes(_big_endian(value))
     return bytes(table)
 

@@ -10,6 +10,9 @@ from collections.abc import Callable, Mapping
 from types import CodeType
 from typing import Final, cast
 
+from bcjit.bytecode.dialect import Dialect, current, takes_argument
+from bcjit.bytecode.instruction import JUMPS, NO_POSITION, Instruction, Op, Position
+from bcjit.bytecode.operands import COMPARE_OPERATORS, Kind, Native, Operands
 from bytecode import BinaryOp, Bytecode, Compare, CompilerFlags, Instr, Label
 from bytecode.instr import (
     UNSET,
@@ -20,17 +23,6 @@ from bytecode.instr import (
     Intrinsic1Op,
     Intrinsic2Op,
 )
-
-from bcjit.bytecode.dialect import (
-    COMPARE_OPERATORS,
-    Dialect,
-    Kind,
-    Native,
-    Operands,
-    current,
-    takes_argument,
-)
-from bcjit.bytecode.instruction import JUMPS, NO_POSITION, Instruction, Op, Position
 
 CO_FUNCTION: Final = 0x1 | 0x2  # CO_OPTIMIZED | CO_NEWLOCALS
 
@@ -81,7 +73,7 @@ class CodeBuilder:
         self._code.cellvars = list(cellvars)
         self._code.freevars = list(freevars)
         self._code.flags = CompilerFlags(flags)
-        self._variables = {
+        self._variables: dict[str, CellVar | FreeVar] = {
             **{name: FreeVar(name) for name in freevars},
             **{name: CellVar(name) for name in cellvars},
         }
@@ -323,7 +315,7 @@ _NO_OPERANDS: Final = Operands((), (), (), frozenset())
 
 def _number(kind: Kind) -> Encoder:
     """For arguments that are plain numbers to the package too."""
-    return lambda builder, value: current().codecs[kind].write(_NO_OPERANDS, value)
+    return lambda _builder, value: current().codecs[kind].write(_NO_OPERANDS, value)
 
 
 def _super(_: CodeBuilder, value: object) -> object:
@@ -339,18 +331,18 @@ def _member(enum: Callable[[int], object], kind: Kind) -> Encoder:
 
 
 _ENCODERS: Final[Mapping[Kind, Encoder]] = {
-    Kind.NONE: lambda builder, value: UNSET,
-    Kind.INT: lambda builder, value: value,
+    Kind.NONE: lambda _builder, _value: UNSET,
+    Kind.INT: lambda _builder, value: value,
     Kind.BOOL: _number(Kind.BOOL),
-    Kind.NAME: lambda builder, value: value,
-    Kind.NAME_BIT: lambda builder, value: (False, value),
+    Kind.NAME: lambda _builder, value: value,
+    Kind.NAME_BIT: lambda _builder, value: (False, value),
     Kind.SUPER: _super,
     Kind.CONST: CodeBuilder.constant,
     Kind.LOCAL: CodeBuilder.local,
     Kind.CELL: CodeBuilder.variable,
-    Kind.LABEL: lambda builder, value: value,
+    Kind.LABEL: lambda _builder, value: value,
     Kind.BINARY: _member(BinaryOp, Kind.BINARY),
-    Kind.COMPARE: lambda builder, value: Compare(COMPARE_OPERATORS.index(cast("str", value))),
+    Kind.COMPARE: lambda _builder, value: Compare(COMPARE_OPERATORS.index(cast("str", value))),
     Kind.UNPACK_EX: _number(Kind.UNPACK_EX),
     Kind.FORMAT: _number(Kind.FORMAT),
     Kind.CONVERSION: _member(FormatValue, Kind.CONVERSION),

@@ -19,8 +19,9 @@ from bcjit.bytecode.assembler import (
     assemble,
     parse,
 )
-from bcjit.bytecode.dialect import Dialect, Label, Native, Operands, UnsupportedPython, current
+from bcjit.bytecode.dialect import Dialect, UnsupportedPython, current
 from bcjit.bytecode.instruction import JUMPS, Instruction, Listing, Op, Region
+from bcjit.bytecode.operands import Label, Native, Operands
 
 # A listing holds its code object, so an identity in here is never reused while its entry lives.
 _listings: Final[weakref.WeakValueDictionary[int, Listing]] = weakref.WeakValueDictionary()
@@ -58,7 +59,9 @@ class _Decoder:
     operands: Operands
     targets: set[int]  # identities of native instructions that something jumps to
     pieces: list[_Piece]
-    first: dict[int, int]  # identity of the first native instruction of a group -> index of its first piece
+    first: dict[
+        int, int
+    ]  # identity of the first native instruction of a group -> index of its first piece
 
     @classmethod
     def of(cls, code: CodeType) -> _Decoder:
@@ -104,7 +107,11 @@ class _Decoder:
         self.first[id(head)] = len(self.pieces)
         if pending is not None:
             self.pieces.append(_Piece(pending.op, None, pending.native, head))
-        reader = self.dialect.groups.get(tuple(native.name for native in group)) if len(group) > 1 else None
+        reader = (
+            self.dialect.groups.get(tuple(native.name for native in group))
+            if len(group) > 1
+            else None
+        )
         if reader is not None:
             pieces = reader(self.operands, tuple(native.arg for native in group))
             self.pieces += (_Piece(op, arg, group[-1], head) for op, arg in pieces)
@@ -135,7 +142,8 @@ class _Decoder:
         return self.pieces.pop() if moves else None
 
     def _label(self, piece: _Piece) -> int:
-        assert piece.arg is Label.TARGET and piece.native.target is not None
+        assert piece.arg is Label.TARGET, piece
+        assert piece.native.target is not None, piece
         index = self.first[id(piece.native.target)]
         if piece.op is Op.FOR_ITER and self.dialect.for_iter_skips:
             if self.pieces[index].op is not Op.END_FOR:

@@ -1,238 +1,47 @@
-"""What differs between CPython versions: one `Dialect` table for each, and how native arguments index a code object.
+"""What differs between CPython versions: one `Dialect` table for each.
 
-The only Python file that knows CPython versions, opcode names or argument layouts. It decodes nothing by itself.
-Layouts follow ``Python/bytecodes.c`` (3.12, 3.13) and ``Python/ceval.c`` (3.11), indices into the fast locals ``Objects/codeobject.c``.
+The only Python file that knows versions, or which opcodes and layouts they have. It decodes nothing by itself.
+It follows ``Python/bytecodes.c`` (3.12, 3.13) and ``Python/ceval.c`` (3.11).
 """
 
 from __future__ import annotations
 
-import enum
 import opcode as cpython
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from types import CodeType
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from bcjit.bytecode.instruction import Op
+from bcjit.bytecode.operands import (
+    COMPARE_MASKS,
+    COMPARE_OPERATORS,
+    INTRINSICS_1,
+    SHARED_CODECS,
+    Codec,
+    Kind,
+    Label,
+    Native,
+    Operands,
+    as_int,
+    as_str,
+    as_tuple,
+)
 from bcjit.errors import BcjitError
 
 Pieces = tuple[tuple[Op, object], ...]
 
 
 class UnsupportedPython(BcjitError):
-    """This Python, or bytecode that no compiler of this Python makes, cannot be decoded."""
-
-
-class Label(enum.Enum):
-    """Stands in a reader's result for the label of a jump; the decoder puts the index of the target there."""
-
-    TARGET = "target"
-
-
-@dataclass(frozen=True, slots=True)
-class Operands:
-    """What the native arguments of one code object index, and the way back."""
-
-    names: Sequence[str]
-    consts: Sequence[object]
-    slots: tuple[str, ...]  # names of the fast locals: co_varnames, then cells that are no parameters, then free variables
-    cells: frozenset[int]  # slots that hold cells
-    _fast: dict[str, int] = field(init=False, repr=False)
-    _deref: dict[str, int] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        deref = {self.slots[slot]: slot for slot in sorted(self.cells)}
-        fast = dict(deref)
-        for slot in range(len(self.slots) - 1, -1, -1):
-            if slot not in self.cells:
-                fast[self.slots[slot]] = slot
-        object.__setattr__(self, "_deref", deref)
-        object.__setattr__(self, "_fast", fast)
-
-    @classmethod
-    def of(cls, code: CodeType) -> Operands:
-        """The operands of `code`."""
-        slots = slot_names(code.co_varnames, code.co_cellvars, code.co_freevars)
-        cells = frozenset(
-            slot
-            for slot, name in enumerate(slots)
-            if slot >= len(code.co_varnames) or name in code.co_cellvars
-        )
-        return cls(code.co_names, code.co_consts, slots, cells)
-
-    def slot_of_local(self, name: str) -> int:
-        """The slot that the ``_FAST`` opcodes mean by `name`: the local, or else the slot of the cell."""
-        return self._fast[name]
-
-    def slot_of_cell(self, name: str) -> int:
-        """The slot that the ``_DEREF`` opcodes mean by `name`."""
-        return self._deref[name]
-
-    def index_of_const(self, value: object) -> int:
-        """The index of this very object among the constants."""
-        for index, known in enumerate(self.consts):
-            if known is value:
-                return index
-        raise ValueError(f"not a constant of the code object: {value!r}")
-
-
-def slot_names(
-    varnames: Sequence[str], cellvars: Sequence[str], freevars: Sequence[str]
-) -> tuple[str, ...]:
-    """Names of the fast locals in slot order; a cell variable that is a parameter has the parameter's slot."""
-    return (*varnames, *(name for name in cellvars if name not in varnames), *freevars)
-
-
-class Kind(enum.Enum):
-    """How the number in a native instruction encodes its argument."""
-
-    NONE = enum.auto()
-    INT = enum.auto()
-    BOOL = enum.auto()
-    NAME = enum.auto()  # index into co_names
-    NAME_BIT = enum.auto()  # the same with a flag in the lowest bit
-    SUPER = enum.auto()  # the same with two flags
-    CONST = enum.auto()
-    LOCAL = enum.auto()  # slot, of a local
-    CELL = enum.auto()  # slot, of a cell
-    LABEL = enum.auto()
-    BINARY = enum.auto()
-    COMPARE = enum.auto()
-    UNPACK_EX = enum.auto()
-    FORMAT = enum.auto()
-    CONVERSION = enum.auto()
-    INTRINSIC_1 = enum.auto()
-    INTRINSIC_2 = enum.auto()
-    ATTRIBUTES = enum.auto()  # of a function, a set of bits
-    ATTRIBUTE = enum.auto()  # of a function, one bit
-
-
-@dataclass(frozen=True, slots=True)
-class Codec:
-    """Both ways between a native number and a virtual argument."""
-
-    read: Callable[[Operands, int], object]
-    write: Callable[[Operands, object], int]
-
-
-def _table(values: Sequence[object]) -> Codec:
-    return Codec(lambda _, number: values[number], lambda _, value: list(values).index(value))
-
-
-def _as_int(value: object) -> int:
-    assert isinstance(value, int), value
-    return value
-
-
-def _as_str(value: object) -> str:
-    assert isinstance(value, str), value
-    return value
-
-
-def _as_tuple(value: object) -> tuple[object, ...]:
-    assert isinstance(value, tuple), value
-    return value
-
-
-# Include/opcode.h, NB_ADD ... NB_INPLACE_XOR
-BINARY_OPERATORS: Final = (
-    *("+", "&", "//", "<<", "@", "*", "%", "|", "**", ">>", "-", "/", "^"),
-    *("+=", "&=", "//=", "<<=", "@=", "*=", "%=", "|=", "**=", ">>=", "-=", "/=", "^="),
-)
-COMPARE_OPERATORS: Final = ("<", "<=", "==", "!=", ">", ">=")
-# Python/compile.c, compare_masks: which outcomes of a comparison make it true, for specialisation only
-_COMPARE_MASKS: Final = {"<": 2, "<=": 2 | 8, "==": 8, "!=": 1 | 2 | 4, ">": 4, ">=": 4 | 8}
-_CONVERSIONS: Final = (None, "str", "repr", "ascii")
-FUNCTION_ATTRIBUTES: Final = ("defaults", "kwdefaults", "annotations", "closure")
-_INTRINSICS_1: Final = (
-    "INTRINSIC_1_INVALID",
-    "INTRINSIC_PRINT",
-    "INTRINSIC_IMPORT_STAR",
-    "INTRINSIC_STOPITERATION_ERROR",
-    "INTRINSIC_ASYNC_GEN_WRAP",
-    "INTRINSIC_UNARY_POSITIVE",
-    "INTRINSIC_LIST_TO_TUPLE",
-    "INTRINSIC_TYPEVAR",
-    "INTRINSIC_PARAMSPEC",
-    "INTRINSIC_TYPEVARTUPLE",
-    "INTRINSIC_SUBSCRIPT_GENERIC",
-    "INTRINSIC_TYPEALIAS",
-)
-_INTRINSICS_2: Final = (
-    "INTRINSIC_2_INVALID",
-    "INTRINSIC_PREP_RERAISE_STAR",
-    "INTRINSIC_TYPEVAR_WITH_BOUND",
-    "INTRINSIC_TYPEVAR_WITH_CONSTRAINTS",
-    "INTRINSIC_SET_FUNCTION_TYPE_PARAMS",
-    "INTRINSIC_SET_TYPEPARAM_DEFAULT",  # 3.13
-)
-
-
-def _read_attributes(_: Operands, number: int) -> object:
-    return tuple(name for bit, name in enumerate(FUNCTION_ATTRIBUTES) if number >> bit & 1)
-
-
-def _write_attributes(_: Operands, value: object) -> int:
-    return sum(1 << FUNCTION_ATTRIBUTES.index(_as_str(name)) for name in _as_tuple(value))
-
-
-def _write_super(operands: Operands, value: object) -> int:
-    name, two_arguments = _as_tuple(value)
-    return operands.names.index(_as_str(name)) << 2 | _as_int(two_arguments) << 1
-
-
-def _write_unpack_ex(_: Operands, value: object) -> int:
-    before, after = _as_tuple(value)
-    return _as_int(before) | _as_int(after) << 8
-
-
-def _write_format(_: Operands, value: object) -> int:
-    conversion, has_spec = _as_tuple(value)
-    return list(_CONVERSIONS).index(conversion) | _as_int(has_spec) << 2
-
-
-_CODECS: Final[Mapping[Kind, Codec]] = {
-    Kind.NONE: Codec(lambda o, n: None, lambda o, v: 0),
-    Kind.INT: Codec(lambda o, n: n, lambda o, v: _as_int(v)),
-    Kind.BOOL: Codec(lambda o, n: bool(n), lambda o, v: _as_int(v)),
-    Kind.NAME: Codec(lambda o, n: o.names[n], lambda o, v: o.names.index(_as_str(v))),
-    Kind.NAME_BIT: Codec(lambda o, n: o.names[n >> 1], lambda o, v: o.names.index(_as_str(v)) << 1),
-    Kind.SUPER: Codec(lambda o, n: (o.names[n >> 2], bool(n & 2)), _write_super),
-    Kind.CONST: Codec(lambda o, n: o.consts[n], lambda o, v: o.index_of_const(v)),
-    Kind.LOCAL: Codec(lambda o, n: o.slots[n], lambda o, v: o.slot_of_local(_as_str(v))),
-    Kind.CELL: Codec(lambda o, n: o.slots[n], lambda o, v: o.slot_of_cell(_as_str(v))),
-    Kind.LABEL: Codec(lambda o, n: Label.TARGET, lambda o, v: 0),
-    Kind.BINARY: _table(BINARY_OPERATORS),
-    Kind.COMPARE: _table(COMPARE_OPERATORS),
-    Kind.UNPACK_EX: Codec(lambda o, n: (n & 0xFF, n >> 8), _write_unpack_ex),
-    Kind.FORMAT: Codec(lambda o, n: (_CONVERSIONS[n & 3], bool(n & 4)), _write_format),
-    Kind.CONVERSION: _table(_CONVERSIONS),
-    Kind.INTRINSIC_1: _table(_INTRINSICS_1),
-    Kind.INTRINSIC_2: _table(_INTRINSICS_2),
-    Kind.ATTRIBUTES: Codec(_read_attributes, _write_attributes),
-    Kind.ATTRIBUTE: Codec(
-        lambda o, n: FUNCTION_ATTRIBUTES[n.bit_length() - 1],
-        lambda o, v: 1 << FUNCTION_ATTRIBUTES.index(_as_str(v)),
-    ),
-}
+    """Raised where this Python, or bytecode that its compiler does not make, cannot be decoded."""
 
 
 def _compare(shift: int) -> Codec:
     """3.12 and 3.13 keep the operator in the high bits and a mask for specialisation in the lowest four."""
     return Codec(
-        lambda o, n: COMPARE_OPERATORS[n >> shift],
-        lambda o, v: COMPARE_OPERATORS.index(_as_str(v)) << shift | _COMPARE_MASKS[_as_str(v)],
+        lambda _o, n: COMPARE_OPERATORS[n >> shift],
+        lambda _o, v: COMPARE_OPERATORS.index(as_str(v)) << shift | COMPARE_MASKS[as_str(v)],
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Native:
-    """A native instruction to be made: opcode name, and its argument as `Kind` says."""
-
-    name: str
-    kind: Kind = Kind.NONE
-    value: object = None
 
 
 Rename = tuple[Op, Kind]
@@ -247,25 +56,31 @@ class Dialect:
 
     version: tuple[int, int]
     renames: Mapping[str, Rename]  # native opcodes that are one of ours
-    readers: Mapping[str, Reader]  # native opcodes that are several of ours, or whose argument decides
-    groups: Mapping[tuple[str, ...], GroupReader | None]  # runs that must not be split; None: each read by itself
-    writers: Mapping[tuple[Op, ...], Writer]  # where the way back is not the reverse of `renames`; longest first
-    alone: Mapping[Op, tuple[Native, ...]]  # for opcodes that only exist fused with the next, written alone
+    readers: Mapping[
+        str, Reader
+    ]  # native opcodes that are several of ours, or whose argument decides
+    groups: Mapping[
+        tuple[str, ...], GroupReader | None
+    ]  # runs that must not be split; None: each read by itself
+    writers: Mapping[
+        tuple[Op, ...], Writer
+    ]  # where the way back is not the reverse of `renames`; longest first
+    alone: Mapping[
+        Op, tuple[Native, ...]
+    ]  # for opcodes that only exist fused with the next, written alone
     codecs: Mapping[Kind, Codec]
     hidden: frozenset[str]  # never seen in co_code, or by us
     backward: frozenset[str]  # jumps whose argument counts backwards
     jumps_back: Mapping[str, str]  # forward jump -> the backward one
     pairs: Mapping[str, tuple[str, str]]  # two slots of four bits -> the two opcodes
-    takes_bool: frozenset[str]  # before which the bool that COMPARE_OP was asked for is a truth test of its own
+    takes_bool: frozenset[
+        str
+    ]  # before which the bool that COMPARE_OP was asked for is a truth test of its own
     slot_opcodes: frozenset[str]  # whose argument is one slot of the fast locals
     checked_loads: Mapping[str, str]  # load of a local -> the load that tests whether it is bound
     moving_load: tuple[str, ...]  # push a local and unbind it
     for_iter_skips: bool  # an exhausted FOR_ITER goes on behind its END_FOR
     null_first: bool  # the NULL of a call is below the callable
-
-    def opcode(self, name: str) -> int:
-        """The number of a native opcode."""
-        return cpython.opmap[name]
 
     def write(self, op: Op, arg: object) -> tuple[Native, ...]:
         """One virtual instruction in native form, by itself."""
@@ -283,8 +98,8 @@ def caches_of(name: str) -> int:
     """Number of inline cache units behind a native opcode of the running Python."""
     entries = cpython._inline_cache_entries  # type: ignore[attr-defined]  # noqa: SLF001
     if isinstance(entries, dict):
-        return _as_int(entries.get(name, 0))
-    return _as_int(entries[cpython.opmap[name]])
+        return as_int(entries.get(name, 0))
+    return as_int(entries[cpython.opmap[name]])
 
 
 def takes_argument(name: str) -> bool:
@@ -384,7 +199,11 @@ _RENAMES_312: Final[Mapping[str, Rename]] = {
 }
 
 _RENAMES_313: Final[Mapping[str, Rename]] = {
-    **{name: row for name, row in _RENAMES_312.items() if name not in {"LOAD_FAST", "COMPARE_OP", "LOAD_CLOSURE", "END_FOR", "FORMAT_VALUE"}},
+    **{
+        name: row
+        for name, row in _RENAMES_312.items()
+        if name not in {"LOAD_FAST", "COMPARE_OP", "LOAD_CLOSURE", "END_FOR", "FORMAT_VALUE"}
+    },
     "MAKE_FUNCTION": (Op.MAKE_FUNCTION, Kind.ATTRIBUTES),
     "SET_FUNCTION_ATTRIBUTE": (Op.SET_FUNCTION_ATTRIBUTE, Kind.ATTRIBUTE),
     "CONVERT_VALUE": (Op.CONVERT_VALUE, Kind.CONVERSION),
@@ -410,7 +229,10 @@ def _load_name_bit(op: Op, *, null_first: bool) -> Reader:
 
 def _load_super_attr(*, null_first: bool) -> Reader:
     return lambda o, n: _with_null(
-        Op.LOAD_SUPER_ATTR, (o.names[n >> 2], bool(n & 2)), wanted=bool(n & 1), null_first=null_first
+        Op.LOAD_SUPER_ATTR,
+        (o.names[n >> 2], bool(n & 2)),
+        wanted=bool(n & 1),
+        null_first=null_first,
     )
 
 
@@ -423,7 +245,7 @@ def _load_classderef_311(operands: Operands, number: int) -> Pieces:
 
 
 def _constantly(*pieces: tuple[Op, object]) -> Reader:
-    return lambda operands, number: pieces
+    return lambda _operands, _number: pieces
 
 
 def _load_fast_313(operands: Operands, number: int) -> Pieces:
@@ -446,8 +268,11 @@ def _compare_313(operands: Operands, number: int) -> Pieces:
 
 
 def _intrinsic_1(_: Operands, number: int) -> Pieces:
-    own = {"INTRINSIC_UNARY_POSITIVE": Op.UNARY_POSITIVE, "INTRINSIC_LIST_TO_TUPLE": Op.LIST_TO_TUPLE}
-    name = _INTRINSICS_1[number]
+    own = {
+        "INTRINSIC_UNARY_POSITIVE": Op.UNARY_POSITIVE,
+        "INTRINSIC_LIST_TO_TUPLE": Op.LIST_TO_TUPLE,
+    }
+    name = INTRINSICS_1[number]
     return ((own[name], None),) if name in own else ((Op.CALL_INTRINSIC_1, name),)
 
 
@@ -517,7 +342,7 @@ _READERS_313: Final[Mapping[str, Reader]] = {
 
 _CALL_311: Final[Mapping[tuple[str, ...], GroupReader | None]] = {
     ("KW_NAMES", "PRECALL", "CALL"): _call_kw,
-    ("PRECALL", "CALL"): lambda o, numbers: ((Op.CALL, numbers[-1]),),
+    ("PRECALL", "CALL"): lambda _, numbers: ((Op.CALL, numbers[-1]),),
 }
 _CALL_312: Final[Mapping[tuple[str, ...], GroupReader | None]] = {("KW_NAMES", "CALL"): _call_kw}
 _GROUPS_313: Final[Mapping[tuple[str, ...], GroupReader | None]] = {
@@ -525,12 +350,12 @@ _GROUPS_313: Final[Mapping[tuple[str, ...], GroupReader | None]] = {
     ("TO_BOOL", "POP_JUMP_IF_TRUE"): None,
     ("TO_BOOL", "POP_JUMP_IF_FALSE"): None,
     # an exhausted FOR_ITER goes on behind both
-    ("END_FOR", "POP_TOP"): lambda o, numbers: ((Op.END_FOR, None),),
+    ("END_FOR", "POP_TOP"): lambda _o, _n: ((Op.END_FOR, None),),
 }
 
 
 def _pair_of(arg: object) -> tuple[object, object]:
-    first, second = _as_tuple(arg)
+    first, second = as_tuple(arg)
     return first, second
 
 
@@ -584,10 +409,6 @@ def _write_intrinsic_311(natives: Mapping[object, Native]) -> Writer:
     return write
 
 
-def _truth_fused(jump: Native) -> Writer:
-    return _writes(jump)
-
-
 _WRITERS_311: Final[Mapping[tuple[Op, ...], Writer]] = {
     (Op.LOAD_LOCALS, Op.LOAD_FROM_DICT_OR_DEREF): _writes(Native("LOAD_CLASSDEREF", Kind.CELL)),
     (Op.CALL_INTRINSIC_1, Op.POP_TOP): _write_intrinsic_311(
@@ -596,11 +417,9 @@ _WRITERS_311: Final[Mapping[tuple[Op, ...], Writer]] = {
             "INTRINSIC_PRINT": Native("PRINT_EXPR"),
         }
     ),
-    (Op.TO_BOOL, Op.POP_JUMP_IF_TRUE): _truth_fused(Native("POP_JUMP_FORWARD_IF_TRUE", Kind.LABEL)),
-    (Op.TO_BOOL, Op.POP_JUMP_IF_FALSE): _truth_fused(
-        Native("POP_JUMP_FORWARD_IF_FALSE", Kind.LABEL)
-    ),
-    (Op.TO_BOOL, Op.UNARY_NOT): _truth_fused(Native("UNARY_NOT")),
+    (Op.TO_BOOL, Op.POP_JUMP_IF_TRUE): _writes(Native("POP_JUMP_FORWARD_IF_TRUE", Kind.LABEL)),
+    (Op.TO_BOOL, Op.POP_JUMP_IF_FALSE): _writes(Native("POP_JUMP_FORWARD_IF_FALSE", Kind.LABEL)),
+    (Op.TO_BOOL, Op.UNARY_NOT): _writes(Native("UNARY_NOT")),
     (Op.POP_JUMP_IF_TRUE,): _writes(Native("POP_JUMP_FORWARD_IF_TRUE", Kind.LABEL)),
     (Op.POP_JUMP_IF_FALSE,): _writes(Native("POP_JUMP_FORWARD_IF_FALSE", Kind.LABEL)),
     (Op.UNARY_NOT,): _writes(Native("UNARY_NOT")),
@@ -620,9 +439,9 @@ _WRITERS_311: Final[Mapping[tuple[Op, ...], Writer]] = {
 }
 
 _WRITERS_312: Final[Mapping[tuple[Op, ...], Writer]] = {
-    (Op.TO_BOOL, Op.POP_JUMP_IF_TRUE): _truth_fused(Native("POP_JUMP_IF_TRUE", Kind.LABEL)),
-    (Op.TO_BOOL, Op.POP_JUMP_IF_FALSE): _truth_fused(Native("POP_JUMP_IF_FALSE", Kind.LABEL)),
-    (Op.TO_BOOL, Op.UNARY_NOT): _truth_fused(Native("UNARY_NOT")),
+    (Op.TO_BOOL, Op.POP_JUMP_IF_TRUE): _writes(Native("POP_JUMP_IF_TRUE", Kind.LABEL)),
+    (Op.TO_BOOL, Op.POP_JUMP_IF_FALSE): _writes(Native("POP_JUMP_IF_FALSE", Kind.LABEL)),
+    (Op.TO_BOOL, Op.UNARY_NOT): _writes(Native("UNARY_NOT")),
     (Op.POP_JUMP_IF_TRUE,): _writes(Native("POP_JUMP_IF_TRUE", Kind.LABEL)),
     (Op.POP_JUMP_IF_FALSE,): _writes(Native("POP_JUMP_IF_FALSE", Kind.LABEL)),
     (Op.UNARY_NOT,): _writes(Native("UNARY_NOT")),
@@ -641,7 +460,7 @@ def _write_format_313(args: tuple[object, ...]) -> tuple[Native, ...]:
 
 
 def _write_make_function_313(args: tuple[object, ...]) -> tuple[Native, ...]:
-    names = _as_tuple(args[-1])
+    names = as_tuple(args[-1])
     setters = (Native("SET_FUNCTION_ATTRIBUTE", Kind.ATTRIBUTE, name) for name in reversed(names))
     return (Native("MAKE_FUNCTION"), *setters)
 
@@ -653,7 +472,7 @@ _WRITERS_313: Final[Mapping[tuple[Op, ...], Writer]] = {
     ),
     (Op.LOAD_CLOSURE,): _writes(Native("LOAD_FAST", Kind.CELL)),
     (Op.COMPARE_OP,): _writes(Native("COMPARE_OP", Kind.COMPARE)),
-    (Op.END_FOR,): lambda args: (Native("END_FOR"), Native("POP_TOP")),
+    (Op.END_FOR,): lambda _args: (Native("END_FOR"), Native("POP_TOP")),
     (Op.FORMAT_VALUE,): _write_format_313,
     (Op.MAKE_FUNCTION,): _write_make_function_313,
 }
@@ -690,7 +509,7 @@ _DIALECTS: Final[Mapping[tuple[int, int], Dialect]] = {
         groups=_CALL_311,
         writers=_WRITERS_311,
         alone=_TO_BOOL_BY_NOT,
-        codecs=_CODECS,
+        codecs=SHARED_CODECS,
         hidden=_HIDDEN_311,
         backward=_BACKWARD | frozenset(_JUMPS_BACK_311.values()),
         jumps_back=_JUMPS_BACK_311,
@@ -709,7 +528,7 @@ _DIALECTS: Final[Mapping[tuple[int, int], Dialect]] = {
         groups=_CALL_312,
         writers=_WRITERS_312,
         alone=_TO_BOOL_BY_NOT,
-        codecs={**_CODECS, Kind.COMPARE: _compare(4)},
+        codecs={**SHARED_CODECS, Kind.COMPARE: _compare(4)},
         hidden=_HIDDEN_312,
         backward=_BACKWARD,
         jumps_back=_JUMPS_BACK,
@@ -728,7 +547,7 @@ _DIALECTS: Final[Mapping[tuple[int, int], Dialect]] = {
         groups=_GROUPS_313,
         writers=_WRITERS_313,
         alone={},
-        codecs={**_CODECS, Kind.COMPARE: _compare(5)},
+        codecs={**SHARED_CODECS, Kind.COMPARE: _compare(5)},
         hidden=_HIDDEN_313,
         backward=_BACKWARD,
         jumps_back=_JUMPS_BACK,
@@ -775,5 +594,7 @@ def current() -> Dialect:
     if dialect is None:
         known = ", ".join(f"{major}.{minor}" for major, minor in SUPPORTED)
         running = f"{sys.version_info[0]}.{sys.version_info[1]}"
-        raise UnsupportedPython(f"bytecode of Python {running} is not supported; supported are {known}")
+        raise UnsupportedPython(
+            f"bytecode of Python {running} is not supported; supported are {known}"
+        )
     return dialect

@@ -242,7 +242,7 @@ class Instruction:
     op: Op
     arg: object  # a name, constant, count or label; never an index into a table of the code object
     position: Position
-    offset: int  # byte offset of the first native instruction of its group, the same for a whole group
+    offset: int  # of the first native instruction of its group, in bytes; the same for the group
     handler: Region | None  # innermost protected region
 
 
@@ -250,7 +250,7 @@ Effect = Callable[[object, bool], tuple[int, int]]
 
 
 def _fixed(pops: int, pushes: int) -> Effect:
-    return lambda arg, jump: (pops, pushes)
+    return lambda _arg, _jump: (pops, pushes)
 
 
 def _count(arg: object) -> int:
@@ -260,31 +260,31 @@ def _count(arg: object) -> int:
 
 def _builds(extra: int = 0, factor: int = 1) -> Effect:
     """Pop `factor` items for each one counted and `extra` more; push one."""
-    return lambda arg, jump: (factor * _count(arg) + extra, 1)
+    return lambda arg, _jump: (factor * _count(arg) + extra, 1)
 
 
 def _into(items: int) -> Effect:
     """Pop `items`; what they go into is deeper by the argument and stays."""
-    return lambda arg, jump: (_count(arg) + items, _count(arg))
+    return lambda arg, _jump: (_count(arg) + items, _count(arg))
 
 
-def _unpack_ex(arg: object, jump: bool) -> tuple[int, int]:
+def _unpack_ex(arg: object, _jump: bool) -> tuple[int, int]:
     assert isinstance(arg, tuple), arg
     before, after = arg
     return 1, before + 1 + after
 
 
-def _call_kw(arg: object, jump: bool) -> tuple[int, int]:
+def _call_kw(arg: object, _jump: bool) -> tuple[int, int]:
     assert isinstance(arg, tuple), arg
     return arg[0] + 2, 1
 
 
-def _format_value(arg: object, jump: bool) -> tuple[int, int]:
+def _format_value(arg: object, _jump: bool) -> tuple[int, int]:
     assert isinstance(arg, tuple), arg
     return 1 + bool(arg[1]), 1
 
 
-def _make_function(arg: object, jump: bool) -> tuple[int, int]:
+def _make_function(arg: object, _jump: bool) -> tuple[int, int]:
     assert isinstance(arg, tuple), arg
     return 1 + len(arg), 1
 
@@ -299,8 +299,8 @@ _EFFECTS: Final[Mapping[Op, Effect]] = {
     Op.NOP: _NOTHING,
     Op.POP_TOP: _POP,
     Op.PUSH_NULL: _PUSH,
-    Op.COPY: lambda arg, jump: (_count(arg), _count(arg) + 1),
-    Op.SWAP: lambda arg, jump: (_count(arg), _count(arg)),
+    Op.COPY: lambda arg, _jump: (_count(arg), _count(arg) + 1),
+    Op.SWAP: lambda arg, _jump: (_count(arg), _count(arg)),
     Op.LOAD_CONST: _PUSH,
     Op.LOAD_FAST: _PUSH,
     Op.STORE_FAST: _POP,
@@ -355,15 +355,15 @@ _EFFECTS: Final[Mapping[Op, Effect]] = {
     Op.SET_UPDATE: _into(1),
     Op.DICT_UPDATE: _into(1),
     # the error message of DICT_MERGE names the callable, which is three below the dict
-    Op.DICT_MERGE: lambda arg, jump: (_count(arg) + 4, _count(arg) + 3),
+    Op.DICT_MERGE: lambda arg, _jump: (_count(arg) + 4, _count(arg) + 3),
     Op.LIST_TO_TUPLE: _UNARY,
-    Op.UNPACK_SEQUENCE: lambda arg, jump: (1, _count(arg)),
+    Op.UNPACK_SEQUENCE: lambda arg, _jump: (1, _count(arg)),
     Op.UNPACK_EX: _unpack_ex,
     Op.CONVERT_VALUE: _UNARY,
     Op.FORMAT_VALUE: _format_value,
     Op.CALL: _builds(extra=2),
     Op.CALL_KW: _call_kw,
-    Op.CALL_FUNCTION_EX: lambda arg, jump: (3 + bool(arg), 1),
+    Op.CALL_FUNCTION_EX: lambda arg, _jump: (3 + bool(arg), 1),
     Op.CALL_INTRINSIC_1: _UNARY,
     Op.CALL_INTRINSIC_2: _BINARY,
     Op.MAKE_FUNCTION: _make_function,
@@ -374,13 +374,13 @@ _EFFECTS: Final[Mapping[Op, Effect]] = {
     Op.POP_JUMP_IF_FALSE: _POP,
     Op.POP_JUMP_IF_NONE: _POP,
     Op.POP_JUMP_IF_NOT_NONE: _POP,
-    Op.JUMP_IF_TRUE_OR_POP: lambda arg, jump: (1, 1) if jump else (1, 0),
-    Op.JUMP_IF_FALSE_OR_POP: lambda arg, jump: (1, 1) if jump else (1, 0),
-    Op.FOR_ITER: lambda arg, jump: (1, 0) if jump else (1, 2),
+    Op.JUMP_IF_TRUE_OR_POP: lambda _arg, jump: (1, 1) if jump else (1, 0),
+    Op.JUMP_IF_FALSE_OR_POP: lambda _arg, jump: (1, 1) if jump else (1, 0),
+    Op.FOR_ITER: lambda _arg, jump: (1, 0) if jump else (1, 2),
     Op.END_FOR: _fixed(2, 0),
     Op.RETURN_VALUE: _POP,
     Op.RESUME: _NOTHING,
-    Op.RAISE_VARARGS: lambda arg, jump: (_count(arg), 0),
+    Op.RAISE_VARARGS: lambda arg, _jump: (_count(arg), 0),
     Op.RERAISE: _into(1),
     Op.PUSH_EXC_INFO: _fixed(1, 2),
     Op.POP_EXCEPT: _POP,
@@ -404,7 +404,7 @@ _EFFECTS: Final[Mapping[Op, Effect]] = {
     Op.BEFORE_ASYNC_WITH: _fixed(1, 2),
     Op.END_ASYNC_FOR: _fixed(2, 0),
     Op.SEND: _fixed(2, 2),
-    Op.SEND_POP: lambda arg, jump: (2, 1) if jump else (2, 2),
+    Op.SEND_POP: lambda _arg, jump: (2, 1) if jump else (2, 2),
     Op.END_SEND: _BINARY,
     Op.CLEANUP_THROW: _fixed(3, 2),
 }
@@ -448,8 +448,9 @@ class Listing:
 
     instructions: tuple[Instruction, ...]
     code: CodeType
-    _first: dict[int, int] = field(init=False, repr=False)  # offset of a group -> index of its first instruction
-    _depths: list[tuple[int | None, ...]] = field(init=False, repr=False)  # filled on first use
+    # offset of a group -> index of its first instruction; depths are filled on first use
+    _first: dict[int, int] = field(init=False, repr=False)
+    _depths: list[tuple[int | None, ...]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         first: dict[int, int] = {}

@@ -18,8 +18,9 @@ from bcjit.bytecode.assembler import (
     parse,
 )
 from bcjit.bytecode.decode import decode
-from bcjit.bytecode.dialect import Dialect, Operands, current
+from bcjit.bytecode.dialect import Dialect, current
 from bcjit.bytecode.instruction import Instruction, Listing, Op, Position, Region
+from bcjit.bytecode.operands import Operands
 from bcjit.errors import BcjitError
 
 _CO_VARARGS: Final = 0x04
@@ -60,7 +61,9 @@ def resume_code(
     listing = decode(code)
     entry = _entry(listing, offset)
     if listing.depths()[listing.index_of(offset)] != len(stack):
-        raise ValueError(f"{code.co_qualname} has another stack depth than {len(stack)} at {offset}")
+        raise ValueError(
+            f"{code.co_qualname} has another stack depth than {len(stack)} at {offset}"
+        )
     layout = _Layout.of(code, stack, bound)
     native = parse(code)
     target = next(n for n in native.instructions if n.offset == offset)
@@ -97,9 +100,13 @@ def _entry(listing: Listing, offset: int) -> Instruction:
     if listing.is_generator() is not None:
         raise CannotResume(f"{name} is a generator or a coroutine")
     if not listing.is_group_start(offset):
-        raise CannotResume(f"{name}: offset {offset} is inside a group of instructions, or no instruction")
+        raise CannotResume(
+            f"{name}: offset {offset} is inside a group of instructions, or no instruction"
+        )
     index = listing.index_of(offset)
-    started = next(i for i, instruction in enumerate(listing.instructions) if instruction.op is Op.RESUME)
+    started = next(
+        i for i, instruction in enumerate(listing.instructions) if instruction.op is Op.RESUME
+    )
     if index <= started:
         raise CannotResume(f"{name} has not started at offset {offset}: its cells are not made yet")
     # an exhausted FOR_ITER goes on behind its END_FOR, so nothing arrives here
@@ -213,7 +220,9 @@ def _prologue(
             emit("PUSH_NULL")
             continue
         slot = next(temporaries)
-        for name in dialect.moving_load:  # the argument must not keep the value alive, nor show in f_locals
+        for name in (
+            dialect.moving_load
+        ):  # the argument must not keep the value alive, nor show in f_locals
             emit(name, slot)
     emit("RESUME")
     if entry.op is Op.TO_BOOL and target.name in dialect.takes_bool:
