@@ -63,6 +63,18 @@ def test_no_import_inside_a_function(path):
     assert inside == []
 
 
+@pytest.mark.parametrize("path", FILES, ids=_name)
+def test_nothing_inside_imports_the_public_names(path):
+    if path in {PACKAGE / "__init__.py", PACKAGE / "__main__.py"}:
+        return
+    modules = {"_core"} | {file.stem for file in PACKAGE.iterdir()}
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, ast.Import):
+            assert "bcjit" not in {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module == "bcjit":
+            assert {alias.name for alias in node.names} <= modules
+
+
 def test_size_budgets_hold_or_have_a_reason():
     over = {item for path in FILES for item in _over_budget(path)}
     assert over == set(OVER_BUDGET)

@@ -8,6 +8,9 @@ from __future__ import annotations
 import pytest
 from conformance import behaviour_cases, harness
 
+# The case of subclasses makes an np.matrix.
+pytestmark = pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+
 TRANSFORMS = {"eager": harness.compile_eager, "print": harness.compile_print}
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import inspect
+import tomllib
 import types
+from pathlib import Path
 
 import pytest
 
@@ -37,5 +38,6 @@ def test_public_name_says_it_is_of_bcjit_and_is_documented(name):
                 assert inspect.getdoc(function), f"bcjit.{name}.{member} has no docstring"
 
 
-def test_version_is_that_of_the_installed_package():
-    assert bcjit.__version__ == importlib.metadata.version("bcjit")
+def test_version_is_that_of_pyproject():
+    pyproject = Path(__file__).parent.parent / "pyproject.toml"
+    assert bcjit.__version__ == tomllib.loads(pyproject.read_text())["project"]["version"]
