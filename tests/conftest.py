@@ -19,6 +19,7 @@ from hypothesis import settings
 
 import bcjit
 from bcjit.config import FIELDS, config
+from bcjit.frame_hook import measure_own_coverage
 
 FIXED_SEED: Final = 20_261
 FULL: Final = os.environ.get("BCJIT_FULL", "") not in {"", "0"}
@@ -30,6 +31,8 @@ def pytest_configure() -> None:
     # No deadline: the machine may be busy. Derandomised is the fixed slice; BCJIT_FULL asks for fresh ones.
     settings.register_profile("bcjit", derandomize=not FULL, deadline=None, database=None)
     settings.load_profile("bcjit")
+    if os.environ.get("BCJIT_COVERAGE"):
+        measure_own_coverage()
 
 
 def pytest_report_header() -> str:
@@ -82,7 +85,7 @@ def _global_state() -> Iterator[None]:
     np.seterr(**errors)
     for name, value in fields.items():
         setattr(config, name, value)
-    getattr(bcjit, "reset", lambda: None)()
+    bcjit.reset()
     assert not _hook_armed(), "the frame hook was left armed"
 
 
