@@ -9,9 +9,7 @@ _Closure: TypeAlias = tuple[CellType, ...] | None
 _Values: TypeAlias = tuple[object, ...]
 _OnMiss: TypeAlias = Callable[[Part, FunctionType, _Closure, _Values], Entry | None]
 _Next: TypeAlias = tuple[object, ...]
-_OnBailOut: TypeAlias = Callable[
-    [Entry, FunctionType, _Closure, _Values, BailOut], _Next | None
-]
+_OnBailOut: TypeAlias = Callable[[Entry, FunctionType, _Closure, _Values, BailOut], _Next | None]
 _DispatcherT = TypeVar("_DispatcherT", bound=type[Dispatcher])
 
 def check_support() -> str | None:
@@ -104,7 +102,7 @@ class Resumed:
     """Called once, with any arguments, runs code as a function on values."""
 
     def __init__(
-        self, code: CodeType, globals: dict[str, Any], closure: _Closure, values: _Values
+        self, code: CodeType, namespace: dict[str, Any], closure: _Closure, values: _Values, /
     ) -> None: ...
     def __call__(self, *args: object, **kwargs: object) -> Any: ...
 
@@ -121,7 +119,7 @@ def drive(part: Part, func: FunctionType, closure: _Closure, values: _Values, /)
     """Run a part and what follows, as a dispatcher does."""
 
 def run_plain(
-    code: CodeType, globals: dict[str, Any], closure: _Closure, values: _Values, /
+    code: CodeType, namespace: dict[str, Any], closure: _Closure, values: _Values, /
 ) -> Any:
     """Run code as a function on values."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
+from pathlib import Path
 
 from bcjit import _core
 from bcjit.guards import Guard, GuardKind, Source, SourceKind, specification
@@ -71,7 +72,11 @@ def function_at(line, source, **names):
     code = compile("\n" * (line - 1) + source, "kit.py", "exec")
     namespace = dict(names)
     exec(code, namespace)
-    return next(v for v in namespace.values() if isinstance(v, types.FunctionType) and v.__code__.co_filename == "kit.py")
+    return next(
+        v
+        for v in namespace.values()
+        if isinstance(v, types.FunctionType) and v.__code__.co_filename == "kit.py"
+    )
 
 
 def raised(fn, *args, **kwargs):
@@ -92,5 +97,4 @@ def resident_kb():
     """Return the resident memory of this process in kB, or None where it cannot be read."""
     if not sys.platform.startswith("linux"):
         return None
-    with open("/proc/self/statm") as f:
-        return int(f.read().split()[1]) * 4
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4

@@ -7,8 +7,9 @@ import threading
 import types
 
 import pytest
-from bcjit import _core
 from core_kit import capturing, dispatcher, entry_of, is_type, part_of, raised, tree
+
+from bcjit import _core
 
 SIGNATURES = [
     "",
@@ -50,7 +51,12 @@ CALLS = [
 
 
 def names_of(code):
-    total = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8)
+    total = (
+        code.co_argcount
+        + code.co_kwonlyargcount
+        + bool(code.co_flags & 4)
+        + bool(code.co_flags & 8)
+    )
     return code.co_varnames[:total]
 
 

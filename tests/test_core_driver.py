@@ -9,7 +9,6 @@ import types
 import weakref
 
 import pytest
-from bcjit import _core
 from core_kit import (
     capturing,
     dispatcher,
@@ -19,6 +18,8 @@ from core_kit import (
     part_of,
     raised,
 )
+
+from bcjit import _core
 
 
 class Thing:
@@ -46,7 +47,9 @@ def test_three_parts_run_one_after_another():
         return "plain"
 
     last = part_of(lambda z: None, entry_of(lambda z: ("end", z)))
-    middle = part_of(lambda y: None, entry_of(lambda y: ("NEXT", None, y * 10), returns=False, NEXT=last))
+    middle = part_of(
+        lambda y: None, entry_of(lambda y: ("NEXT", None, y * 10), returns=False, NEXT=last)
+    )
     d = dispatcher(f, entry_of(lambda x: ("NEXT", None, x + 1), returns=False, NEXT=middle))
     assert d(1) == ("end", 20)
     assert d(x=2) == ("end", 30)
@@ -64,7 +67,9 @@ def test_first_part_drives_on_after_a_capture():
 def test_continuations_are_captured_when_first_taken():
     make = capturing(lambda: entry_of(lambda y, z: ("captured", y, z), is_type(0, int)))
     rest = part_of(lambda y, z: ("resumed", y, z), on_miss=make)
-    d = dispatcher(lambda x: "plain", entry_of(lambda x: ("NEXT", None, x, 5), returns=False, NEXT=rest))
+    d = dispatcher(
+        lambda x: "plain", entry_of(lambda x: ("NEXT", None, x, 5), returns=False, NEXT=rest)
+    )
     assert [d(1), d(2), d("")] == [("captured", 1, 5), ("captured", 2, 5), ("captured", "", 5)]
     assert [(func, closure, values) for _, func, closure, values in make.calls] == [
         (d.fn, None, (1, 5)),
@@ -102,7 +107,9 @@ def test_tracing_that_starts_in_one_part_makes_the_next_plain():
         return None
 
     names = {"sys": sys, "tracer": tracer}
-    starts = function_at(1, "def starts(x):\n sys.settrace(tracer)\n return 'NEXT', None, x\n", **names)
+    starts = function_at(
+        1, "def starts(x):\n sys.settrace(tracer)\n return 'NEXT', None, x\n", **names
+    )
     plain = types.FunctionType((lambda x: "plain").__code__, starts.__globals__)
     d = dispatcher(plain, entry_of(starts, returns=False, NEXT=rest))
     before = sys.gettrace()
@@ -147,14 +154,13 @@ def test_cells_go_from_part_to_part():
     cells = source(0).__closure__
     assert len(cells) == 2
 
-    def first(x):
-        return "NEXT", make_cells(x), 100
-
-    names = {"make_cells": lambda x: source(x).__closure__}
-    d = dispatcher(
-        types.FunctionType((lambda x: "plain").__code__, names),
-        entry_of(types.FunctionType(first.__code__, names), returns=False, NEXT=rest),
+    first = function_at(
+        1,
+        "def first(x):\n return 'NEXT', make_cells(x), 100\n",
+        make_cells=lambda x: source(x).__closure__,
     )
+    plain = types.FunctionType((lambda x: "plain").__code__, first.__globals__)
+    d = dispatcher(plain, entry_of(first, returns=False, NEXT=rest))
     for _ in range(3):
         get, value = d(5)
         assert (value, get()) == (105, 105)
@@ -170,19 +176,25 @@ def test_new_cells_at_each_call_reach_a_compiled_continuation():
     rest = part_of(source(0), entry_of(source(0)))
     names = {"cells": lambda x: source(x).__closure__}
     first = function_at(1, "def first(x):\n return 'NEXT', cells(x), 100\n", **names)
-    d = dispatcher(types.FunctionType((lambda x: 0).__code__, names), entry_of(first, returns=False, NEXT=rest))
+    d = dispatcher(
+        types.FunctionType((lambda x: 0).__code__, names), entry_of(first, returns=False, NEXT=rest)
+    )
     assert [d(1), d(2), d(3)] == [101, 102, 103]
 
 
 @pytest.mark.parametrize(
-    "wrong", [None, (), ("text", None), "(Part, 5)", [1, 2]], ids=["none", "empty", "no part", "closure", "list"]
+    "wrong",
+    [None, (), ("text", None), "(Part, 5)", [1, 2]],
+    ids=["none", "empty", "no part", "closure", "list"],
 )
 def test_what_is_no_next_part_is_a_system_error(wrong):
     rest = part_of(lambda y: y)
     value = (rest, 5) if wrong == "(Part, 5)" else wrong
     names = {"value": value}
     first = function_at(1, "def first(x):\n return value\n", **names)
-    d = dispatcher(types.FunctionType((lambda x: 0).__code__, names), entry_of(first, returns=False))
+    d = dispatcher(
+        types.FunctionType((lambda x: 0).__code__, names), entry_of(first, returns=False)
+    )
     with pytest.raises(SystemError, match="bcjit: a part"):
         d(1)
 
@@ -203,7 +215,7 @@ def test_drive_runs_a_part_as_a_dispatcher_does():
 
 def test_run_plain_and_resumed_run_code_on_values():
     def make(x):
-        return lambda a, b: (x, a, b, GLOBAL)
+        return lambda a, b: (x, a, b, GLOBAL)  # noqa: F821
 
     code, cells = make(1).__code__, make(7).__closure__
     names = {"GLOBAL": "g"}
@@ -212,7 +224,13 @@ def test_run_plain_and_resumed_run_code_on_values():
     assert resumed("any", thing=1) == (7, 4, 5, "g")
     with pytest.raises(RuntimeError, match="once only"):
         resumed()
-    for wrong in [(5, {}, None, ()), (code, 5, None, ()), (code, {}, 5, ()), (code, {}, (1,), ()), (code, {}, None, [])]:
+    for wrong in [
+        (5, {}, None, ()),
+        (code, 5, None, ()),
+        (code, {}, 5, ()),
+        (code, {}, (1,), ()),
+        (code, {}, None, []),
+    ]:
         with pytest.raises(TypeError):
             _core.run_plain(*wrong)
         with pytest.raises(TypeError):
@@ -246,7 +264,11 @@ def test_failed_graph_runs_the_plain_code_from_the_parts_start(how):
         return ("plain", a, args, k, kw)
 
     entry, graph, seen = bailing("a", "k", "args", "kw")
-    d = dispatcher(f, entry) if how != "capture" else dispatcher(f, on_miss=capturing(lambda: entry))
+    d = (
+        dispatcher(f, entry)
+        if how != "capture"
+        else dispatcher(f, on_miss=capturing(lambda: entry))
+    )
     result = d(1, 2) if how == "hit" else d(1, 2, z=4)
     expected = {} if how == "hit" else {"z": 4}
     assert result == ("plain", 1, (2,), 3, expected)
@@ -270,7 +292,9 @@ def test_plain_code_gets_the_very_objects_it_was_called_with():
 def test_failed_graph_of_a_later_part_runs_that_parts_plain_code():
     entry, _, seen = bailing("y")
     rest = part_of(lambda y: ("resumed", y), entry)
-    d = dispatcher(lambda x: "plain", entry_of(lambda x: ("NEXT", None, x + 1), returns=False, NEXT=rest))
+    d = dispatcher(
+        lambda x: "plain", entry_of(lambda x: ("NEXT", None, x + 1), returns=False, NEXT=rest)
+    )
     assert d(1) == ("resumed", 2)
     assert [values for _, _, _, values, *_ in seen] == [(2,)]
 
@@ -429,7 +453,9 @@ def rest(c, log):
 """
 
 
-@pytest.mark.parametrize("how", ["plain code", "no graph", "after its graph", "bail-out", "resumed", "capture"])
+@pytest.mark.parametrize(
+    "how", ["plain code", "no graph", "after its graph", "bail-out", "resumed", "capture"]
+)
 def test_values_die_when_the_code_lets_them_go(how):
     graph = _core.GraphCall(lambda: None, None)
     rest_fn = function_at(1, LIFETIME)
@@ -460,8 +486,12 @@ def test_graph_of_an_inner_call_does_not_let_go_of_an_outer_parts_values():
     """The same GraphCall runs in a nested call before the outer one has succeeded."""
     graph = _core.GraphCall(lambda x: 1 / x, None)
     names = {}
-    residual = function_at(1, "def r(x, again):\n g = 'GRAPH'\n if again: d(1, False)\n return g(x)\n", **names)
-    plain = types.FunctionType((lambda x, again: ("plain", x, again)).__code__, residual.__globals__)
+    residual = function_at(
+        1, "def r(x, again):\n g = 'GRAPH'\n if again: d(1, False)\n return g(x)\n", **names
+    )
+    plain = types.FunctionType(
+        (lambda x, again: ("plain", x, again)).__code__, residual.__globals__
+    )
     seen = []
 
     def on_bailout(entry, func, closure, values, exc):
@@ -477,7 +507,9 @@ def test_graph_of_an_inner_call_does_not_let_go_of_an_outer_parts_values():
 def test_values_of_a_captured_frame_die_when_the_code_lets_them_go():
     graph = _core.GraphCall(lambda: None, None)
     code = function_at(
-        1, "def r(log):\n c = Dies(log)\n g = 'GRAPH'\n g()\n del c\n log.append('after')\n return log\n", Dies=Dies
+        1,
+        "def r(log):\n c = Dies(log)\n g = 'GRAPH'\n g()\n del c\n log.append('after')\n return log\n",
+        Dies=Dies,
     )
     plain = types.FunctionType((lambda log: "plain").__code__, code.__globals__)
     d = dispatcher(plain, on_miss=lambda *_: entry_of(code, GRAPH=graph))
@@ -494,7 +526,8 @@ def test_values_of_a_captured_frame_die_when_the_code_lets_them_go():
     rest = part_of(resize, entry_of(residual, on_bailout=None))
     first = function_at(1, "def first(n):\n return 'NEXT', None, np.zeros(n)\n", np=np)
     d = dispatcher(
-        types.FunctionType((lambda n: 0).__code__, first.__globals__), entry_of(first, returns=False, NEXT=rest)
+        types.FunctionType((lambda n: 0).__code__, first.__globals__),
+        entry_of(first, returns=False, NEXT=rest),
     )
     assert d(3).shape == (5,)  # NumPy refuses to resize an array that others refer to
     rest.clear()
@@ -515,7 +548,11 @@ def test_unused_values_of_a_part_die_before_the_next_part():
 
 def test_parts_see_the_frame_of_the_caller_behind_them():
     names = {"sys": sys}
-    where = function_at(1, "def where(x):\n return [f.f_code.co_name for f in (sys._getframe(), sys._getframe(1))]\n", **names)
+    where = function_at(
+        1,
+        "def where(x):\n return [f.f_code.co_name for f in (sys._getframe(), sys._getframe(1))]\n",
+        **names,
+    )
     rest = part_of(where)
     plain = types.FunctionType((lambda x: 0).__code__, where.__globals__)
     d = dispatcher(plain, entry_of(next_of, returns=False, NEXT=rest))
@@ -536,7 +573,8 @@ def test_frame_object_outlives_its_part():
     gc.collect()
     assert [f.f_locals for f in frames] == [{"x": i, "y": [i]} for i in (1, 2, 3)]
     assert [f.f_back for f in frames] == [None] * 3 or all(
-        f.f_back is None or f.f_back.f_code.co_name == "test_frame_object_outlives_its_part" for f in frames
+        f.f_back is None or f.f_back.f_code.co_name == "test_frame_object_outlives_its_part"
+        for f in frames
     )
 
 

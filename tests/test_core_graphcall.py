@@ -11,14 +11,16 @@ import weakref
 
 import numpy as np
 import pytest
-from bcjit import _core
 from numpy._core.umath import _extobj_contextvar, _get_extobj_dict, _make_extobj
 
+from bcjit import _core
 
 
 def raising(state):
     """Map a NumPy error state to one that raises whatever it does not ignore; None: it ignores all."""
-    kinds = {k: v for k, v in _get_extobj_dict().items() if k in {"divide", "over", "under", "invalid"}}
+    kinds = {
+        k: v for k, v in _get_extobj_dict().items() if k in {"divide", "over", "under", "invalid"}
+    }
     wanted = {k: "ignore" if v == "ignore" else "raise" for k, v in kinds.items()}
     return None if wanted == kinds else _make_extobj(**wanted)
 

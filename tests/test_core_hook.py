@@ -11,8 +11,9 @@ import threading
 import weakref
 
 import pytest
-from bcjit import _core
 from core_kit import capturing, dispatcher, entry_of, raised
+
+from bcjit import _core
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -231,6 +232,7 @@ def test_binding_error_is_pythons_own_and_disarms(args, kwargs):
 class Keyword(str):
     """A keyword string whose comparison calls the function it is a keyword of."""
 
+    __slots__ = ()
     calls: list = []
     __hash__ = str.__hash__
 
@@ -420,7 +422,16 @@ def foreign(tmp_path_factory):
     source.write_text(FOREIGN)
     library = folder / "foreign.so"
     compiler = shlex.split(sysconfig.get_config_var("CC") or "cc")
-    command = [*compiler, "-shared", "-fPIC", "-I", sysconfig.get_path("include"), str(source), "-o", str(library)]
+    command = [
+        *compiler,
+        "-shared",
+        "-fPIC",
+        "-I",
+        sysconfig.get_path("include"),
+        str(source),
+        "-o",
+        str(library),
+    ]
     if subprocess.run(command, check=False, capture_output=True).returncode:
         pytest.skip("no C compiler for another tool's evaluator")
     loaded = ctypes.PyDLL(str(library))

@@ -8,7 +8,6 @@ import types
 import weakref
 
 import pytest
-from bcjit import _core
 from core_kit import (
     capturing,
     dispatcher,
@@ -19,6 +18,8 @@ from core_kit import (
     resident_kb,
     restart,
 )
+
+from bcjit import _core
 
 CALLS = 100_000
 
@@ -38,8 +39,12 @@ def looping():
     end.add(entry_of(function_at(1, "def end(x):\n return x\n")))
     body = "def loop(x, n):\n g = 'GRAPH'\n x = g(x)\n return ('END', None, x) if n == 0 else ('LOOP', None, x, n - 1)\n"
     graph = _core.GraphCall(function_at(1, "def graph(x):\n return x\n"), Thing())
-    loop.add(entry_of(function_at(1, body), returns=False, tag=Thing(), GRAPH=graph, END=end, LOOP=loop))
-    first = entry_of(function_at(1, "def first(x, n):\n return 'LOOP', None, x, n\n"), returns=False, LOOP=loop)
+    loop.add(
+        entry_of(function_at(1, body), returns=False, tag=Thing(), GRAPH=graph, END=end, LOOP=loop)
+    )
+    first = entry_of(
+        function_at(1, "def first(x, n):\n return 'LOOP', None, x, n\n"), returns=False, LOOP=loop
+    )
     return dispatcher(function_at(1, "def plain(x, n):\n return x\n"), first), loop, end, graph
 
 
@@ -49,7 +54,17 @@ def test_parts_that_lead_back_to_themselves_are_collected():
         if warm:
             thing = Thing()
             assert d(thing, 5) is thing
-        watched = [d, d.part, loop, end, graph, graph.tag, loop.entries[0], loop.entries[0].tag, d.fn]
+        watched = [
+            d,
+            d.part,
+            loop,
+            end,
+            graph,
+            graph.tag,
+            loop.entries[0],
+            loop.entries[0].tag,
+            d.fn,
+        ]
         refs = [weakref.ref(w) for w in watched]
         codes = [e.code for e in loop.entries] if not warm else []
         del d, loop, end, graph, watched
@@ -140,7 +155,8 @@ def scenarios():
     cells = part_of(make(0), entry_of(make(0)))
     first = function_at(1, "def r(x):\n return 'NEXT', make(x).__closure__, x\n", make=make)
     with_cells = dispatcher(
-        types.FunctionType(g.__code__, first.__globals__), entry_of(first, returns=False, NEXT=cells)
+        types.FunctionType(g.__code__, first.__globals__),
+        entry_of(first, returns=False, NEXT=cells),
     )
     yield "fresh cells", lambda t: with_cells(t)
     raises = part_of(function_at(1, "def r(x):\n y = [x]\n raise KeyError\n"))
@@ -151,7 +167,9 @@ def scenarios():
     yield "drive", lambda t: _core.drive(simple.part, g, None, (t,))
 
 
-GROWS = function_at(1, "def r(x):\n" + "".join(f"    v{i} = x\n" for i in range(300)) + "    return x\n")
+GROWS = function_at(
+    1, "def r(x):\n" + "".join(f"    v{i} = x\n" for i in range(300)) + "    return x\n"
+)
 MANY = function_at(1, f"def many({', '.join(f'p{i}' for i in range(40))}):\n return p0\n")
 
 
@@ -264,7 +282,7 @@ def test_on_miss_that_refers_to_its_part_is_collected():
 
     owner = Owner()
     owner.part = part_of(lambda: 1, on_miss=owner.on_miss, tag=owner)
-    owner.entry = entry_of(lambda: 1, on_bailout=lambda *_: owner, tag=owner)
+    owner.entry = entry_of(lambda: 1, on_bailout=owner.on_miss, tag=owner)
     owner.part.add(owner.entry)
     refs = [weakref.ref(owner), weakref.ref(owner.part), weakref.ref(owner.entry)]
     del owner

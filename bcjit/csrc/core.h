@@ -138,8 +138,8 @@ void bcjit_state_clear(State *state);
 Entry *bcjit_miss(Part *part, PyObject *func, PyObject *closure, PyObject *values);
 /* Runs the entry's code. held: the owner of the values when that is us, else NULL; it gives them up
  * once no graph of this run can fail any more (see Held). */
-PyObject *bcjit_entry_run(Entry *entry, PyObject *func, PyObject *closure, PyObject *const *values,
-                          Py_ssize_t n, Values *held);
+PyObject *bcjit_entry_run(PyThreadState *ts, Entry *entry, PyObject *func, PyObject *closure,
+                          PyObject *const *values, Py_ssize_t n, Values *held);
 
 /* The values of a run, kept for a bail-out. When the one graph call of the code has succeeded they
  * go, so that the objects live no longer than in plain Python. */

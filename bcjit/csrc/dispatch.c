@@ -75,8 +75,8 @@ static PyObject *missed(Call *call)
     if (arm.entry != NULL) {
         if (arm.arrival == ARRIVED_CLEANED && result != NULL) {
             Py_DECREF(result);
-            result = bcjit_entry_run(arm.entry, (PyObject *)fn, fn->func_closure, values.items,
-                                     values.n, &values);
+            result = bcjit_entry_run(call->ts, arm.entry, (PyObject *)fn, fn->func_closure,
+                                     values.items, values.n, &values);
         }
         result = after_entry(call, arm.entry, result, values.items, values.n, handled);
         Py_DECREF(arm.entry);
@@ -100,7 +100,7 @@ static PyObject *dispatch(Call *call, PyObject *const *values, Py_ssize_t n)
         return call_plain(call);
     }
     PyObject *handled = Py_XNewRef(*bcjit_handled_exception(call->ts));
-    PyObject *result = bcjit_entry_run(entry, self->fn, closure, values, n, call->bound);
+    PyObject *result = bcjit_entry_run(call->ts, entry, self->fn, closure, values, n, call->bound);
     if (BCJIT_UNLIKELY(result == NULL || !entry->returns)) {
         result = after_entry(call, entry, result, values, n, handled);
     }

@@ -96,10 +96,9 @@ void bcjit_graph_succeeded(PyObject *graph_call)
     }
 }
 
-PyObject *bcjit_entry_run(Entry *entry, PyObject *func, PyObject *closure, PyObject *const *values,
-                          Py_ssize_t n, Values *held_values)
+PyObject *bcjit_entry_run(PyThreadState *ts, Entry *entry, PyObject *func, PyObject *closure,
+                          PyObject *const *values, Py_ssize_t n, Values *held_values)
 {
-    PyThreadState *ts = PyThreadState_Get();
     Surroundings around = around_of(func, closure);
     if (held_values != NULL && entry->on_bailout == NULL) {
         return bcjit_run_code(&entry->function, entry->code, &around, held_values);
@@ -204,12 +203,12 @@ PyObject *bcjit_follow(PyObject *next, PyObject *func)
 /* ---- the loop --------------------------------------------------------------------------------------- */
 
 /* The entry to run for this state (owned), or NULL: an error is set, or the plain code is to run. */
-static Entry *entry_for(State *state, PyObject *func)
+static Entry *entry_for(PyThreadState *ts, State *state, PyObject *func)
 {
     Part *part = state->part;
     PyObject *const *values = state->values.items;
     Py_ssize_t n = state->values.n;
-    if (part->skip || bcjit_tracing_active(PyThreadState_Get())) {
+    if (part->skip || bcjit_tracing_active(ts)) {
         return NULL;
     }
     Entry *entry = bcjit_part_hit(part, values, n, func, state->closure);
@@ -232,7 +231,7 @@ PyObject *bcjit_drive_state(State *state, PyObject *func)
 {
     PyThreadState *ts = PyThreadState_Get();
     for (;;) {
-        Entry *entry = entry_for(state, func);
+        Entry *entry = entry_for(ts, state, func);
         if (entry == NULL) {
             if (PyErr_Occurred()) {
                 bcjit_state_clear(state);
@@ -241,7 +240,7 @@ PyObject *bcjit_drive_state(State *state, PyObject *func)
             return run_plain_state(state, func);
         }
         PyObject *handled = Py_XNewRef(*bcjit_handled_exception(ts));
-        PyObject *result = bcjit_entry_run(entry, func, state->closure, state->values.items,
+        PyObject *result = bcjit_entry_run(ts, entry, func, state->closure, state->values.items,
                                            state->values.n, &state->values);
         bool done = result == NULL || entry->returns;
         if (result == NULL && bcjit_is_bailout()) {

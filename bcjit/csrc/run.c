@@ -153,7 +153,7 @@ static PyObject *Resumed_vectorcall(PyObject *callable, PyObject *const *Py_UNUS
 
 static PyObject *Resumed_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"code", "globals", "closure", "values", NULL};
+    static char *names[] = {"", "", "", "", NULL};
     PyObject *code, *globals, *closure, *values;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOO:Resumed", names, &code, &globals, &closure,
                                      &values) ||
