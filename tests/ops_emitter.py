@@ -37,6 +37,9 @@ class NumpyEmitter:
     def scalar(self, value):
         return value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
 
+    def item(self, value, pytype):
+        return pytype(value[()])
+
     def may_fail(self):
         pass
 

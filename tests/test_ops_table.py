@@ -104,7 +104,9 @@ def check_alias(value, inferred, args, kwargs, where):
             if isinstance(other, np.ndarray):
                 assert not np.may_share_memory(value, other) or not value.size, where
         return
-    source = args[inferred.view_of] if isinstance(inferred.view_of, int) else kwargs[inferred.view_of]
+    source = (
+        args[inferred.view_of] if isinstance(inferred.view_of, int) else kwargs[inferred.view_of]
+    )
     source = source[0] if isinstance(source, tuple) else source
     if inferred.alias == "same":
         assert value is source, where
@@ -151,6 +153,8 @@ def check_expand(op, spelling, one, args, kwargs, result, where):
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         got = spelling.expand(NumpyEmitter(), *again, **named)
+    if op.name.startswith("empty"):
+        return  # whatever memory holds
     assert_same(got, result, op.ulp, where)
     for mine, theirs in zip([*again, *named.values()], [*args, *kwargs.values()], strict=True):
         if isinstance(theirs, np.ndarray):
@@ -175,7 +179,9 @@ def assert_same(got, want, ulp, where):
     with np.errstate(all="ignore"):
         largest = np.max(finite, initial=0.0, where=np.isfinite(finite))
         limit = ulp * np.finfo(want.dtype).eps * largest
-    np.testing.assert_allclose(got, want, rtol=ulp * np.finfo(want.dtype).eps, atol=limit, err_msg=where)
+    np.testing.assert_allclose(
+        got, want, rtol=ulp * np.finfo(want.dtype).eps, atol=limit, err_msg=where
+    )
 
 
 @pytest.mark.parametrize(("op", "spelling"), SPELLINGS)

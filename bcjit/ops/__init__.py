@@ -6,7 +6,17 @@ their own. This package must not import graphs, guards or bytecode.
 
 from typing import Final
 
-from bcjit.ops import elementwise, indexing, movement, reductions
+from bcjit.ops import (
+    compound,
+    contraction,
+    creation,
+    elementwise,
+    indexing,
+    linalg,
+    movement,
+    reductions,
+    selection,
+)
 from bcjit.ops.emitter import Emitter, Value
 from bcjit.ops.infer import Inferred, infer
 from bcjit.ops.meta_emitter import MetaEmitter
@@ -14,7 +24,17 @@ from bcjit.ops.opdef import OpDef, OpFailure, Sample, Spelling, Unsupported, Wou
 from bcjit.ops.table import all_ops, lookup, lookup_attribute, lookup_method
 
 # Importing them fills the table.
-OP_MODULES: Final = (elementwise, indexing, movement, reductions)
+OP_MODULES: Final = (
+    compound,
+    contraction,
+    creation,
+    elementwise,
+    indexing,
+    linalg,
+    movement,
+    reductions,
+    selection,
+)
 
 __all__ = [
     "Emitter",

@@ -156,6 +156,9 @@ class Emitter(Protocol):
     def scalar(self, value: Value) -> Value:
         """Return a 0-d array as NumPy scalar, any other array as itself (``PyArray_Return``)."""
 
+    def item(self, value: Value, pytype: type) -> Operand:
+        """Return a 0-d value as Python bool, int, float or complex."""
+
     def may_fail(self) -> None:
         """Say that the call can raise or warn for some values, where the primitives do not imply it."""
 

@@ -256,9 +256,7 @@ def _check_broadcast(e: Emitter, shape: Shape, region: Shape) -> None:
             raise WouldRaise("could not broadcast the value to the indexed shape")
 
 
-def _check_array_assignment(
-    e: Emitter, x: Value, arrays: tuple[Value, ...], item: Operand
-) -> None:
+def _check_array_assignment(e: Emitter, x: Value, arrays: tuple[Value, ...], item: Operand) -> None:
     mask = arrays[0]
     shape = item.shape if e.is_value(item) else ()
     if mask.dtype.kind == "b":

@@ -25,7 +25,9 @@ class Inferred:
     view_of: Argument | None  # position or keyword of that argument; None if fresh
     writes: tuple[Argument, ...]  # arguments whose elements are written
     can_fail: bool  # can raise, warn, or set a floating-point flag, for some values
-    torn: bool  # can do so after it has written: repeating the call is not the same as making it once
+    torn: (
+        bool  # can do so after it has written: repeating the call is not the same as making it once
+    )
 
 
 def infer(

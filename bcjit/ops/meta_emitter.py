@@ -42,6 +42,7 @@ from bcjit.ops.operands import (
     cast_can_fail,
     check_dtype,
     default_dtype,
+    require_int64,
     weak_can_fail,
 )
 from bcjit.ops.scalar_functions import CAST, ScalarFunction
@@ -142,6 +143,7 @@ class MetaEmitter:
             return operand
         if isinstance(operand, tuple | list):
             return self._constant_array(operand)
+        require_int64(self, operand)
         return self.fill((), operand, default_dtype(self, operand))
 
     def _constant_array(self, items: Sequence[object]) -> Value:
@@ -159,6 +161,11 @@ class MetaEmitter:
         if value.shape or value.is_scalar:
             return value
         return MetaValue((), value.dtype, is_scalar=True)
+
+    def item(self, value: Value, pytype: type) -> Operand:
+        """See `Emitter.item`."""
+        del value
+        return ScalarMeta(pytype)
 
     def may_fail(self) -> None:
         """See `Emitter.may_fail`."""
@@ -346,4 +353,3 @@ def _view_shape(shape: Shape, how: ViewMap) -> Shape:
         case Diagonal():
             kept = [d for i, d in enumerate(shape) if i not in {how.axis1, how.axis2}]
             return (*kept, how.length)
-

@@ -116,8 +116,10 @@ def transpose(e: Emitter, a: Operand, axes: Operand = None) -> Value:
     if axes is None:
         return _permuted(e, a, tuple(reversed(range(ndim))))
     if not isinstance(axes, tuple | list) or len(axes) != ndim:
-        raise WouldRaise("axes don't match array") if isinstance(axes, tuple | list) else (
-            Unsupported("axes is not a sequence")
+        raise (
+            WouldRaise("axes don't match array")
+            if isinstance(axes, tuple | list)
+            else (Unsupported("axes is not a sequence"))
         )
     order = tuple(axis_index(e, axis, ndim) for axis in axes)
     if len(set(order)) != ndim:
@@ -163,9 +165,7 @@ def moveaxis(e: Emitter, a: Operand, source: Operand, destination: Operand) -> V
 
 def _indexed(value: Value, special: dict[int, Pick | Range]) -> Basic:
     """Return the basic index that is whole except on some axes."""
-    return Basic(
-        tuple(special.get(i, Range(0, 1, dim)) for i, dim in enumerate(value.shape))
-    )
+    return Basic(tuple(special.get(i, Range(0, 1, dim)) for i, dim in enumerate(value.shape)))
 
 
 def squeeze(e: Emitter, a: Operand, axis: Operand = None) -> Value:
@@ -460,7 +460,8 @@ define(
     + methods(_reshape_method, samples.reshape_methods, "reshape"),
 )
 define(
-    "ravel", functions(ravel, samples.of_arrays(), "ravel") + methods(ravel, samples.of_arrays(), "ravel")
+    "ravel",
+    functions(ravel, samples.of_arrays(), "ravel") + methods(ravel, samples.of_arrays(), "ravel"),
 )
 define("flatten", methods(flatten, samples.of_arrays(), "flatten"))
 define(
@@ -471,7 +472,8 @@ define(
 )
 define(
     "swapaxes",
-    functions(swapaxes, samples.swaps, "swapaxes") + methods(swapaxes, samples.swaps, "swapaxes", of_scalars=False),
+    functions(swapaxes, samples.swaps, "swapaxes")
+    + methods(swapaxes, samples.swaps, "swapaxes", of_scalars=False),
 )
 define("moveaxis", functions(moveaxis, samples.moves, "moveaxis"))
 define(
@@ -487,7 +489,10 @@ define("concatenate", functions(concatenate, samples.joins, "concatenate", "conc
 define("stack", functions(stack, samples.joins, "stack"))
 for _ndim, _name in ((1, "hstack"), (2, "vstack")):
     define(_name, functions(partial(_stack_along, _ndim), samples.stacks, _name))
-define("repeat", functions(repeat, samples.repeats, "repeat") + methods(repeat, samples.repeats, "repeat"))
+define(
+    "repeat",
+    functions(repeat, samples.repeats, "repeat") + methods(repeat, samples.repeats, "repeat"),
+)
 define("tile", functions(tile, samples.tiles, "tile"))
 define("roll", functions(roll, samples.rolls, "roll"))
 define("astype", methods(astype, samples.casts, "astype"))

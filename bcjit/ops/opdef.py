@@ -68,7 +68,9 @@ class OpDef:
 
     name: str
     spellings: tuple[Spelling, ...]
-    ulp: int = 0  # how far expand may be from NumPy, in units in the last place of the largest result
+    ulp: int = (
+        0  # how far expand may be from NumPy, in units in the last place of the largest result
+    )
 
     def spelling(self, target: Callable[..., object]) -> Spelling:
         """Return the spelling of a callable that means this op; ``KeyError`` for any other.

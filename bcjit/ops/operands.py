@@ -36,6 +36,7 @@ __all__ = [
     "less",
     "loop_dtypes",
     "require_default",
+    "require_int64",
     "shape_argument",
     "size_of",
     "weak_can_fail",
@@ -180,6 +181,20 @@ def default_dtype(e: Emitter, operand: Operand) -> DType:
     return _DEFAULT[weak]
 
 
+_INT64_LIMIT: Final = 2**63
+
+
+def require_int64(e: Emitter, operand: Operand) -> None:
+    """Make sure that ``np.asarray`` of a Python int is an int64 array: larger ones become uint64 or object."""
+    if e.weak_type(operand) is not int:
+        return
+    number = e.integer(operand)
+    if number is None:
+        raise Unsupported("the dtype of an array made from an unknown int depends on the int")
+    if less(e, number, -_INT64_LIMIT) or not less(e, number, _INT64_LIMIT):
+        raise Unsupported("an array is made from an int that is not an int64")
+
+
 def _descriptor(e: Emitter, operand: Operand) -> DType | type:
     """Return what ``resolve_dtypes`` wants for an operand; a Python bool is not weak."""
     weak = e.weak_type(operand)
@@ -220,9 +235,7 @@ def loop_dtypes(
     return found
 
 
-def accepts_any_int(
-    e: Emitter, function: ScalarFunction, operands: Sequence[Operand]
-) -> bool:
+def accepts_any_int(e: Emitter, function: ScalarFunction, operands: Sequence[Operand]) -> bool:
     """Whether Python ints of any size may be compared: with integers, not with bools."""
     return function.compares and not any(
         e.is_value(operand) and operand.dtype.kind == "b" for operand in operands
@@ -262,7 +275,7 @@ def weak_can_fail(weak: type, operand: Operand, dtype: DType, *, compares: bool 
         return False
     if weak is int and dtype.kind == "b":
         # It becomes an int64 on the way, even in a comparison.
-        return type(operand) is not int
+        return type(operand) is not int or not -_INT64_LIMIT <= operand < _INT64_LIMIT
     if weak is int and dtype.kind in "iu":
         # A constant has been checked; a size fits 8 bytes, but not every expression of sizes does.
         return not compares and type(operand) is not int

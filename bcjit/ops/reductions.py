@@ -13,7 +13,6 @@ from typing import Any, Final
 import numpy as np
 
 from bcjit.dims import Dim, Relation, maximum, product
-from bcjit.meta import ScalarMeta
 from bcjit.ops import samples
 from bcjit.ops.elementwise import apply, single_out, store
 from bcjit.ops.emitter import (
@@ -302,9 +301,7 @@ def _variance(
     total = fold(e, row("add"), value, axes, dtype=given, keepdims=True)
     squares = _squared_deviations(e, value, _divided(e, total, count))
     out_dtype = None if target is None else target.dtype
-    ret = fold(
-        e, row("add"), squares, axes, dtype=given, out=out_dtype, keepdims=_flag(keepdims)
-    )
+    ret = fold(e, row("add"), squares, axes, dtype=given, out=out_dtype, keepdims=_flag(keepdims))
     if out_dtype is not None:
         ret = cast(e, ret, out_dtype)
     freedom: Dim | float
@@ -388,14 +385,14 @@ _COUNT_IS_PYTHON_INT: Final = not isinstance(np.count_nonzero(np.zeros(1)), np.g
 
 def count_nonzero(
     e: Emitter, a: Operand, axis: Operand = None, *, keepdims: Operand = False
-) -> Value | ScalarMeta:
+) -> Operand:
     """Number of elements that are not zero. Source: NumPy ``_core/numeric.py``."""
     value = e.array(a)
     axes = axis_tuple(e, axis, len(value.shape))
     keep = _flag(keepdims)
     counts = fold(e, row("add"), cast(e, value, BOOL), axes, dtype=INTP, keepdims=keep)
     if axis is None and not keep and _COUNT_IS_PYTHON_INT:
-        return ScalarMeta(int)
+        return e.item(counts, int)
     return e.scalar(counts)
 
 
@@ -437,9 +434,7 @@ def _accumulate(
 # The table
 
 
-def _ufunc_methods(
-    name: str, *, scan: bool = False
-) -> list[Spelling]:
+def _ufunc_methods(name: str, *, scan: bool = False) -> list[Spelling]:
     function = row(name)
     assert function.ufunc is not None
     if scan:
@@ -471,9 +466,7 @@ for _name, _ufunc in (("any", "logical_or"), ("all", "logical_and")):
     )
 for _name, _expand in (("mean", mean), ("var", var), ("std", std)):
     _sampler = samples.means if _name == "mean" else samples.variances
-    define(
-        _name, functions(_expand, _sampler, _name) + methods(_expand, _sampler, _name), ulp=8
-    )
+    define(_name, functions(_expand, _sampler, _name) + methods(_expand, _sampler, _name), ulp=8)
 define("ptp", functions(ptp, samples.reductions_without_dtype, "ptp"))
 for _extreme in ("argmax", "argmin"):
     _arg = partial(_arg_extreme, _extreme)

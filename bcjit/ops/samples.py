@@ -365,7 +365,9 @@ reshape_methods: Final = calls(
 transposes: Final = _each(sample(), sample((1, 0, 2)), sample([2, 0, 1]), sample((0, 0, 1)))
 transpose_methods: Final = calls(transposes, _each(sample(1, 2, 0), sample(None), sample(-1, 0, 1)))
 swaps: Final = _each(sample(0, 1), sample(-1, 0), sample(0, 5))
-moves: Final = _each(sample(0, -1), sample((0, 1), (1, 2)), sample(0, (1, 2)), sample((0, 0), (1, 2)))
+moves: Final = _each(
+    sample(0, -1), sample((0, 1), (1, 2)), sample(0, (1, 2)), sample((0, 0), (1, 2))
+)
 expansions: Final = _each(sample(0), sample(-1), sample((0, 2)), sample(7), sample((0, 0)))
 broadcasts: Final = _each(
     sample((2, 3, 4)), sample((5, 2, 3, 4)), sample(4), sample((2, 2)), sample((7, 1, 3, 4))
@@ -427,3 +429,286 @@ def casts(dtype: np.dtype[Any]) -> Iterator[Sample]:
     yield sample(array, np.float64, copy=False)
     yield sample(array, np.int8, casting="safe")
     yield sample(array, dtype=np.float32, casting="same_kind")
+
+
+# Functions made of elementwise ones
+
+
+def wheres(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``where``."""
+    grid, test = numbers(dtype, 12).reshape(3, 4), np.arange(4) % 2 == 0
+    for other in (grid, grid[:, :1], tame(np.dtype("f4"), 4), 1, 2.5, True, 1j, grid[0, 0], 300):
+        yield sample(test, grid, other)
+        yield sample(grid, other, grid[::-1])
+    yield sample(test, 1, 0.5)
+    yield sample(test, 1, 0)
+    yield sample(True, np.array(grid[0, 0]), grid[1, 1])
+    yield sample(test, grid[:, :3], grid)
+    yield sample(test, [1, 2, 3, 4], grid)
+
+
+def clips(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``np.clip``."""
+    yield from clip_methods(dtype)
+    yield sample(numbers(dtype, 7), a_min=0, a_max=1)
+    yield sample(numbers(dtype, 7), 0, 1, max=1)
+
+
+def clip_methods(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``clip`` as a method."""
+    for array in arrays(dtype):
+        yield sample(array, 0, 2)
+    grid = numbers(dtype, 12).reshape(3, 4)
+    for low, high in ((None, 1), (1, None), (-1, 300), (0.5, 1.5), (grid[0], 2), (None, None)):
+        yield sample(grid, low, high)
+        yield sample(grid, min=low, max=high)
+    yield sample(tame(dtype, 4), 1, 2, out=np.zeros(4, np.float64))
+    yield sample(tame(dtype, 4), 1, 2, np.zeros(4, dtype))
+
+
+rounds: Final = calls(of_arrays(), of_arrays(2), of_arrays(decimals=-1), of_arrays(1.5))
+diffs: Final = calls(of_arrays(), of_arrays(2), of_arrays(axis=0), of_arrays(-1), of_arrays(1, 5))
+
+
+def closes(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``isclose``."""
+    for array in arrays(dtype):
+        yield sample(array, array)
+        yield sample(array, 1)
+    grid = numbers(dtype, 12).reshape(3, 4)
+    yield sample(grid, tame(np.dtype("f4"), 4), 0.5, atol=1)
+    yield sample(grid, grid, equal_nan=True)
+    yield sample(2.0, grid)
+    yield sample(grid, tame(dtype, 3))
+
+
+def fills(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``ndarray.fill``."""
+    for value in (1, 2.5, 300, 1j, True, np.float32(1.5), np.int8(3), np.array(2), "a"):
+        yield sample(tame(dtype, 6).reshape(2, 3)[:, ::-1], value)
+        yield sample(np.zeros(0, dtype), value)
+
+
+# Creation
+
+_NEW: Final = ((3,), 4, [2, 3], (), (0, 2), (2, -1), 1.5, np.int64(2))
+shapes: Final = constants(
+    *(sample(shape) for shape in _NEW),
+    *(sample(3, dtype) for dtype in DTYPES),
+    sample((2, 2), dtype="i4", order="F"),
+    sample(3, int),
+    sample(3, object),
+)
+empties = shapes
+eyes: Final = constants(
+    sample(3),
+    sample(2, 4, 1),
+    sample(3, k=-1, dtype=int),
+    sample(0),
+    sample(3, dtype="c8"),
+    sample(-1),
+)
+identities: Final = constants(sample(3), sample(2, np.float32), sample(0), sample(3, dtype=bool))
+aranges: Final = constants(
+    *(
+        sample(*args)
+        for args in ((5,), (0,), (-3,), (2, 7), (7, 2), (0, 10, 3), (10, 0, -3), (3, 3))
+    ),
+    *(
+        sample(*args)
+        for args in ((0, 1, 0), (1.0,), (0, 1, 0.25), (0.5, 4), (1, 0, -0.3), (0, 2.5))
+    ),
+    *(sample(5, dtype=dtype) for dtype in DTYPES),
+    *(sample(1, 9, 2, dtype=dtype) for dtype in DTYPES),
+    sample(0, 1, 0.1, dtype=np.float32),
+    sample(300, dtype=np.int8),
+    sample(-1, 3, dtype=np.uint8),
+    sample(0, 1, 0.0),
+    sample(np.int64(4)),
+)
+linspaces: Final = constants(
+    sample(0, 1),
+    sample(0, 1, 5),
+    sample(0.0, 2.5, 7, endpoint=False),
+    sample(0, 10, 5, dtype=int),
+    sample(0, 10, 1),
+    sample(0, 10, 0),
+    sample(0, 1j, 4),
+    sample(3, 3, 4),
+    sample(np.float32(0), 1, 5),
+    sample(np.float32(0), np.float64(1), 5),
+    sample(np.zeros(2, np.float32), np.arange(2), 3),
+    sample(0, 1, -1),
+    sample(-1.5, 1, 6, dtype=np.float32),
+)
+
+
+def likes(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``zeros_like``."""
+    for array in arrays(dtype):
+        yield sample(array)
+    yield sample(tame(dtype, 3), dtype=np.float32)
+    yield sample(tame(dtype, 3), np.int8, "C", shape=(2, 2))
+    yield sample(2.5)
+    yield sample([1, 2])
+
+
+def fulls(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``full``."""
+    for value in (1, 2.5, True, 1j, 300, 2**70, [1, 2, 3], tame(dtype, 3), tame(dtype, 1)[0]):
+        yield sample((2, 3), value)
+        yield sample(3, value, dtype)
+        yield sample(2, value)
+
+
+def full_likes(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``full_like``."""
+    for value in (1, 2.5, True, 1j, 300, [1, 2, 3], tame(dtype, 3), tame(dtype, 1)[0]):
+        yield sample(tame(dtype, 6).reshape(2, 3), value)
+        yield sample(tame(dtype, 3), value, np.float32)
+
+
+def to_arrays(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``array`` and ``asarray``."""
+    for array in arrays(dtype):
+        yield sample(array)
+        yield sample(array, np.float64)
+        yield sample(array, copy=True)
+    row = tame(dtype, 3)
+    yield sample(row, dtype)
+    for items in (
+        [1, 2],
+        [row, row],
+        [row[0], 1.0],
+        [[row[0], 2], [3, 4.5]],
+        (row, [1, 2, 3]),
+        2.5,
+    ):
+        yield sample(items)
+    yield sample([row, row[:2]])
+    yield sample([1, 2], np.float32)
+    yield sample(row, copy=None)
+    yield sample(row, copy=False)
+
+
+def to_contiguous(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``ascontiguousarray``."""
+    for array in arrays(dtype):
+        yield sample(array)
+    yield sample(tame(dtype, 4)[::2], np.float64)
+
+
+# Products and linear algebra
+
+
+def products(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``dot``, ``matmul`` and ``inner``."""
+    cube, grid, line = (
+        tame(dtype, 24).reshape(2, 3, 4),
+        tame(dtype, 12).reshape(4, 3),
+        tame(dtype, 4),
+    )
+    for left, right in (
+        (grid, grid.T),
+        (line, line),
+        (line, grid),
+        (cube, grid),
+        (cube, line),
+        (cube, cube),
+        (cube, cube.transpose(0, 2, 1)),
+        (cube[:1], tame(np.dtype("f4"), 24).reshape(2, 4, 3)),
+        (grid, tame(np.dtype("i2"), 3)),
+        (grid.reshape(1, 1, 4, 3), cube),
+        (np.array(line[0]), line),
+        (line[0], line[1]),
+        (grid, 2),
+        (2.0, line),
+        (np.zeros((0, 3), dtype), grid.T),
+        (np.zeros((3, 0), dtype), np.zeros((0, 2), dtype)),
+        (line, [1, 2, 3, 4]),
+    ):
+        yield sample(left, right)
+
+
+def matmuls(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``np.matmul``."""
+    yield from products(dtype)
+    grid = tame(dtype, 12).reshape(4, 3)
+    yield sample(grid, grid.T, out=np.zeros((4, 4), np.float64))
+    yield sample(grid, grid.T, dtype=np.float64)
+    yield sample(grid, grid.T, np.zeros((3, 4), dtype))
+
+
+def dots(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``np.dot``."""
+    yield from products(dtype)
+    grid = tame(dtype, 12).reshape(4, 3)
+    yield sample(grid, grid.T, out=np.zeros((4, 4), dtype))
+    yield sample(grid, grid.T, np.zeros((4, 4), np.float16))
+
+
+def squares(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample functions of square matrices."""
+    stack = tame(dtype, 18).reshape(2, 3, 3) + np.eye(3, dtype=dtype)
+    yield sample(stack.astype(dtype))
+    yield sample((stack[0] + stack[0].T).astype(dtype))
+    yield sample(np.array(stack[0] @ stack[0].T).astype(dtype))
+    yield sample(np.zeros((2, 2), dtype))
+    yield sample(np.zeros((0, 0), dtype))
+    yield sample(tame(dtype, 6).reshape(2, 3))
+    yield sample(tame(dtype, 3))
+
+
+def solves(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``solve``."""
+    for one in squares(dtype):
+        (matrix,) = one.args
+        assert isinstance(matrix, np.ndarray)
+        size = matrix.shape[-1]
+        yield sample(matrix, tame(dtype, size))
+        yield sample(matrix, tame(np.dtype("f8"), 2 * size).reshape(size, 2))
+    yield sample(np.eye(3, dtype=dtype), tame(dtype, 4))
+
+
+def norms(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``norm``."""
+    for array in arrays(dtype):
+        yield sample(array)
+        yield sample(array, keepdims=True)
+    cube = tame(dtype, 24).reshape(2, 3, 4)
+    for order in (None, 1, 2, np.inf, -np.inf, "fro"):
+        yield sample(cube[0, 0], order)
+        yield sample(cube[0], order)
+        yield sample(cube, order, axis=1)
+        yield sample(cube, order, (0, 2), keepdims=True)
+        yield sample(cube, order)
+    yield sample(cube, axis=-1, keepdims=True)
+    yield sample(cube, axis=3)
+
+
+# Sorting, taking, diagonals
+
+sorts: Final = calls(of_arrays(), of_arrays(0), of_arrays(axis=None), of_arrays(-1, kind="stable"))
+sort_methods: Final = calls(of_arrays(), of_arrays(0), of_arrays(-1, "stable"))
+traces: Final = _each(sample(), sample(1), sample(-1, 1, 2), sample(axis1=0, axis2=-1), sample(9))
+triangles: Final = _each(sample(), sample(1), sample(k=-1))
+
+
+def takes(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``take``."""
+    for array in arrays(dtype):
+        for index in (0, np.array([0, -1]), [0, 0], np.array([[1]]), np.array(0)):
+            yield sample(array, index)
+            yield sample(array, index, 0)
+            yield sample(array, index, axis=-1)
+    for bad in (np.array([9]), np.array([0.5]), np.array([True])):
+        yield sample(tame(dtype, 4), bad)
+
+
+def inplace_products(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``@=``."""
+    grid = tame(dtype, 9).reshape(3, 3)
+    yield sample(grid.copy(), grid)
+    yield sample(tame(dtype, 6).reshape(2, 3), grid)
+    yield sample(grid.copy(), tame(dtype, 6).reshape(3, 2))
+    yield sample(grid.copy(), tame(dtype, 3))

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["CAST", "SCALAR_FUNCTIONS", "SELECT", "ScalarFunction", "row"]
+__all__ = ["CAST", "CLIP", "SCALAR_FUNCTIONS", "SELECT", "ScalarFunction", "row"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +142,10 @@ SCALAR_FUNCTIONS: Final[dict[str, ScalarFunction]] = _rows()
 CAST: Final = ScalarFunction("cast", None, "biufc")
 # where(condition, x, y)
 SELECT: Final = ScalarFunction("select", None, "biufc")
+
+
+# np.clip of two limits is a ufunc without a public name.
+CLIP: Final = ScalarFunction("clip", np._core.umath.clip, "biuf")  # type: ignore[attr-defined]  # noqa: SLF001
 
 
 def row(name: str) -> ScalarFunction:

@@ -1,0 +1,299 @@
+"""Functions made of elementwise ones: where, clip, round, isclose, diff, conversions to Python scalars; no ufuncs.
+
+Each mirrors the Python or C function of NumPy that it names.
+"""
+
+from __future__ import annotations
+
+import builtins
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from bcjit.ops import samples
+from bcjit.ops.elementwise import apply, single_out, store
+from bcjit.ops.emitter import Basic, DType, Emitter, Operand, Pick, Range, Value
+from bcjit.ops.opdef import Spelling, Unsupported, WouldRaise
+from bcjit.ops.operands import (
+    BOOL,
+    axis_index,
+    cast,
+    constant,
+    copy,
+    default_dtype,
+    equal,
+    less,
+)
+from bcjit.ops.reductions import fold
+from bcjit.ops.scalar_functions import CLIP, SELECT, row
+from bcjit.ops.spell import functions, methods
+from bcjit.ops.table import define
+
+__all__: list[str] = []
+
+# Stand-ins of unknown Python scalars for ``np.result_type``, to which only their type matters (NEP 50).
+_WEAK: Final[dict[type, object]] = {int: 0, float: 0.0, complex: 0j}
+
+
+def _promoted(e: Emitter, *operands: Operand) -> DType:
+    kinds = [_WEAK.get(e.weak_type(x) or bool, None) for x in operands]
+    given = [default_dtype(e, x) if k is None else k for x, k in zip(operands, kinds, strict=True)]
+    return np.result_type(*given)  # type: ignore[arg-type]
+
+
+# where, clip, round
+
+
+def where(e: Emitter, condition: Operand, x: Operand, y: Operand, /) -> Value:
+    """``np.where`` of three arguments: always an array. Source: NumPy ``multiarraymodule.c``: ``PyArray_Where``."""
+    operands = [e.array(item) if isinstance(item, tuple | list) else item for item in (x, y)]
+    dtype = _promoted(e, *operands)
+    for operand in operands:
+        if type(operand) is int and dtype.kind in "iu":
+            limits = np.iinfo(dtype)
+            if not limits.min <= operand <= limits.max:
+                raise Unsupported("an int that does not fit wraps or raises, by NumPy's version")
+    test = e.array(condition)
+    (result,) = e.map(SELECT, (cast(e, test, BOOL), *operands), (BOOL, dtype, dtype, dtype))
+    return result
+
+
+def _clip(e: Emitter, a: Operand, low: Operand, high: Operand, out: Operand) -> Value:
+    """Source: NumPy ``_methods._clip``."""
+    value, target = e.array(a), single_out(e, out)
+    if value.dtype.kind in "iu":
+        limits = np.iinfo(value.dtype)
+        low = None if type(low) is int and low <= limits.min else low
+        high = None if type(high) is int and high >= limits.max else high
+    if low is None and high is None:
+        raise Unsupported("clip without limits differs between versions of NumPy")
+    if low is None:
+        results = apply(e, row("minimum"), (value, high), out=target)
+    elif high is None:
+        results = apply(e, row("maximum"), (value, low), out=target)
+    else:
+        results = apply(e, CLIP, (value, low, high), out=target)
+    return results[0] if target is not None else e.scalar(results[0])
+
+
+def clip(
+    e: Emitter,
+    a: Operand,
+    a_min: Operand = None,
+    a_max: Operand = None,
+    out: Operand = None,
+    *,
+    min: Operand = None,  # noqa: A002 - NumPy's names
+    max: Operand = None,  # noqa: A002
+) -> Value:
+    """``np.clip``; ``min`` and ``max`` are newer names of ``a_min`` and ``a_max``."""
+    if (min is not None or max is not None) and (a_min is not None or a_max is not None):
+        raise WouldRaise("a_min or a_max together with min or max")
+    low, high = (a_min, a_max) if min is None and max is None else (min, max)
+    return _clip(e, a, low, high, out)
+
+
+def _clip_method(
+    e: Emitter,
+    a: Operand,
+    min: Operand = None,  # noqa: A002 - NumPy's names
+    max: Operand = None,  # noqa: A002
+    out: Operand = None,
+) -> Value:
+    return _clip(e, a, min, max, out)
+
+
+def around(e: Emitter, a: Operand, decimals: Operand = 0, out: Operand = None) -> Value:
+    """``np.round``. Source: NumPy ``calculation.c``: ``PyArray_Round``."""
+    value, places = e.array(a), constant(e, decimals, "decimals")
+    if out is not None:
+        raise Unsupported("the argument out is not supported here")
+    if value.dtype.kind in "iu" and places >= 0:
+        return e.scalar(copy(e, value))
+    if places == 0:
+        return e.scalar(apply(e, row("rint"), (value,))[0])
+    if value.dtype.kind != "f":
+        raise Unsupported("rounding numbers that are not real floats to other places")
+    power = 10.0 ** abs(places)
+    first, last = ("multiply", "divide") if places > 0 else ("divide", "multiply")
+    (scaled,) = apply(e, row(first), (value, power))
+    (rounded,) = apply(e, row("rint"), (scaled,))
+    return e.scalar(apply(e, row(last), (rounded, power))[0])
+
+
+# Comparisons with tolerance
+
+
+def _close(
+    e: Emitter, a: Operand, b: Operand, rtol: Operand, atol: Operand, equal_nan: Operand
+) -> Value:
+    """Source: NumPy ``_core/numeric.py``: ``isclose``."""
+    if type(equal_nan) is not bool or any(e.weak_type(t) is None for t in (rtol, atol)):
+        raise Unsupported("rtol, atol or equal_nan is not a Python scalar")
+    x, y = (v if e.weak_type(v) in {int, float, complex} else e.array(v) for v in (a, b))
+    y = cast(e, e.array(y), _promoted(e, y, 1.0))
+    (difference,) = apply(e, row("subtract"), (x, y))
+    (size,) = apply(e, row("absolute"), (y,))
+    (scaled,) = apply(e, row("multiply"), (rtol, size))
+    (limit,) = apply(e, row("add"), (atol, scaled))
+    (distance,) = apply(e, row("absolute"), (difference,))
+    (near,) = apply(e, row("less_equal"), (distance, limit))
+    (finite,) = apply(e, row("isfinite"), (y,))
+    (near,) = apply(e, row("bitwise_and"), (near, finite))
+    (same,) = apply(e, row("equal"), (x, y))
+    (result,) = apply(e, row("bitwise_or"), (near, same))
+    if equal_nan:
+        nans = [apply(e, row("isnan"), (e.array(v),))[0] for v in (x, y)]
+        (result,) = apply(e, row("bitwise_or"), (result, *apply(e, row("bitwise_and"), nans)))
+    return result
+
+
+def isclose(
+    e: Emitter,
+    a: Operand,
+    b: Operand,
+    rtol: Operand = 1e-5,
+    atol: Operand = 1e-8,
+    equal_nan: Operand = False,
+) -> Value:
+    """``np.isclose``."""
+    return e.scalar(_close(e, a, b, rtol, atol, equal_nan))
+
+
+def _all_of(e: Emitter, value: Value) -> Value:
+    return fold(e, row("logical_and"), value, tuple(range(len(value.shape))), dtype=BOOL)
+
+
+def allclose(
+    e: Emitter,
+    a: Operand,
+    b: Operand,
+    rtol: Operand = 1e-5,
+    atol: Operand = 1e-8,
+    equal_nan: Operand = False,
+) -> Operand:
+    """``np.allclose``: a Python bool."""
+    return e.item(_all_of(e, _close(e, a, b, rtol, atol, equal_nan)), bool)
+
+
+# diff
+
+
+def diff(e: Emitter, a: Operand, n: Operand = 1, axis: Operand = -1) -> Value:
+    """``np.diff``. Source: NumPy ``lib/_function_base_impl.py``."""
+    times = constant(e, n, "n")
+    if times == 0:
+        raise Unsupported("n=0 gives the argument")
+    if times < 0:
+        raise WouldRaise("order must be non-negative")
+    value = e.array(a)
+    if not value.shape:
+        raise WouldRaise("diff requires input that is at least one dimensional")
+    at = axis_index(e, axis, len(value.shape))
+    function = row("not_equal" if value.dtype.kind == "b" else "subtract")
+    for _ in range(times):
+        length = value.shape[at]
+        shorter = 0 if less(e, length, 1) else length - 1
+        start = 0 if less(e, length, 1) else 1
+        later, earlier = (
+            e.view(value, _along(value, at, Range(first, 1, shorter))) for first in (start, 0)
+        )
+        (value,) = apply(e, function, (later, earlier))
+    return value
+
+
+def _along(value: Value, axis: int, item: Range) -> Basic:
+    whole = [Range(0, 1, dim) for dim in value.shape]
+    return Basic((*whole[:axis], item, *whole[axis + 1 :]))
+
+
+# Python scalars
+
+_ITEM_TYPE: Final[dict[str, type]] = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
+
+
+def item(e: Emitter, a: Operand) -> Operand:
+    """``x.item()`` of one element."""
+    value = e.array(a)
+    if value.dtype.char in "gG":
+        raise Unsupported("a long double has no Python type")
+    if not all(equal(e, dim, 1) for dim in value.shape):
+        raise WouldRaise("can only convert an array of size 1 to a Python scalar")
+    first = e.view(value, Basic(tuple(Pick(0) for _ in value.shape)))
+    return e.item(first, _ITEM_TYPE[value.dtype.kind])
+
+
+def _conversion(pytype: type, e: Emitter, x: Operand, /) -> Operand:
+    if not e.is_value(x):
+        raise Unsupported("the operand is not an array")
+    if x.shape:
+        raise Unsupported("only 0-d arrays are converted without a warning")
+    if x.dtype.kind == "c" and pytype is not complex:
+        raise Unsupported("converting complex to real warns")
+    if pytype is int and x.dtype.kind == "f":
+        # NaN and infinities have no int.
+        e.may_fail()
+    return e.item(e.array(x), pytype)
+
+
+# conjugate, fill
+
+
+def _conjugate_method(e: Emitter, a: Operand) -> Value:
+    """``x.conj()``: a real array itself (NumPy ``calculation.c``: ``PyArray_Conjugate``)."""
+    value = e.array(a)
+    if value.dtype.kind != "c":
+        return e.scalar(value) if e.is_value(a) and e.is_scalar(a) else value
+    return e.scalar(apply(e, row("conjugate"), (value,))[0])
+
+
+def _fill_method(e: Emitter, a: Operand, value: Operand) -> None:
+    target = e.array(a)
+    if not e.is_value(a) or e.is_scalar(a):
+        raise Unsupported("fill of what is not an array")
+    if e.is_value(value):
+        if value.shape:
+            raise Unsupported("fill by an array")
+    elif e.weak_type(value) is None:
+        raise Unsupported("fill by what is not a number")
+    elif e.weak_type(value) is complex and target.dtype.kind in "iuf":
+        raise WouldRaise("a complex number does not fit a real array")
+    elif type(value) is int and target.dtype.kind in "iu":
+        limits = np.iinfo(target.dtype)
+        if not limits.min <= value <= limits.max:
+            raise WouldRaise(f"Python integer {value} out of bounds for {target.dtype}")
+    store(
+        e,
+        target,
+        e.array(value) if e.is_value(value) else e.fill((), value, target.dtype),
+        exact=False,
+    )
+
+
+# The table
+
+define("where", functions(where, samples.wheres, "where"))
+define(
+    "clip",
+    functions(clip, samples.clips, "clip") + methods(_clip_method, samples.clip_methods, "clip"),
+)
+define(
+    "round",
+    functions(around, samples.rounds, "round", "around") + methods(around, samples.rounds, "round"),
+)
+define("isclose", functions(isclose, samples.closes, "isclose"))
+define("allclose", functions(allclose, samples.closes, "allclose"))
+define("diff", functions(diff, samples.diffs, "diff"))
+define("item", methods(item, samples.of_arrays(), "item"))
+define(
+    "conjugate_method",
+    methods(_conjugate_method, samples.of_arrays(), "conjugate")
+    + methods(_conjugate_method, samples.of_arrays(), "conj"),
+)
+define("fill", methods(_fill_method, samples.fills, "fill", of_scalars=False))
+for _type in (builtins.int, builtins.float, builtins.complex):
+    define(
+        f"{_type.__name__}()",
+        [Spelling(_type, partial(_conversion, _type), samples.unary_operator)],
+    )

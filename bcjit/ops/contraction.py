@@ -1,0 +1,186 @@
+"""Sums of products: matmul, dot, inner, outer, vdot; no decompositions (those are in ``linalg``).
+
+NumPy gives these to BLAS, whose order of summation is its own: ``expand`` agrees within a tolerance only.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Final
+
+import numpy as np
+
+from bcjit.ops import samples
+from bcjit.ops.elementwise import apply, single_out, store
+from bcjit.ops.emitter import (
+    Basic,
+    Broadcast,
+    DType,
+    Emitter,
+    NewAxis,
+    Operand,
+    Range,
+    Reshape,
+    Value,
+)
+from bcjit.ops.opdef import Spelling, Unsupported, WouldRaise
+from bcjit.ops.operands import as_dtype, loop_dtypes, require_default, size_of
+from bcjit.ops.scalar_functions import ScalarFunction, row
+from bcjit.ops.spell import functions, methods
+from bcjit.ops.table import define
+
+__all__: list[str] = []
+
+_MATMUL: Final = ScalarFunction("matmul", np.matmul, "biu")
+_LETTERS: Final = "abcdefghijklmnopqrstuvw"
+
+
+def _product(e: Emitter, left: Value, right: Value, dtype: DType) -> Value:
+    """Return the matrix product, giving an array. Source: gufunc signature ``(n?,k),(k,m?)->(n?,m?)``."""
+    rows = "x" if len(left.shape) > 1 else ""
+    columns = "z" if len(right.shape) > 1 else ""
+    batch_left, batch_right = left.shape[:-2], right.shape[:-2]
+    batch = e.env.broadcast(batch_left, batch_right)
+    letters = _LETTERS[: len(batch)]
+    names: list[str] = []
+    operands: list[Value] = []
+    for value, own in ((left, f"{rows}y"), (right, f"y{columns}")):
+        stacked = len(value.shape) > 2
+        repeats = stacked and value.shape[:-2] != batch
+        wide = Broadcast((*batch, *value.shape[-2:]))
+        operands.append(e.view(value, wide) if repeats else value)
+        names.append(letters + own if stacked else own)
+    labels = (names[0], names[1], letters + rows + columns)
+    return e.contract(operands[0], operands[1], labels, dtype)
+
+
+def matmul(
+    e: Emitter,
+    x1: Operand,
+    x2: Operand,
+    /,
+    out: Operand = None,
+    *,
+    casting: Operand = "same_kind",
+    order: Operand = "K",
+    dtype: Operand = None,
+    subok: Operand = True,
+) -> Value:
+    """``np.matmul`` and ``@``."""
+    require_default(subok, True, "subok")
+    del order
+    left, right = (_matrix(e, x) for x in (x1, x2))
+    target = single_out(e, out)
+    dtypes = loop_dtypes(
+        e,
+        _MATMUL,
+        (left, right),
+        dtype=as_dtype(dtype),
+        out=None if target is None else target.dtype,
+        casting=casting,
+    )
+    result = _product(e, left, right, dtypes[2])
+    return e.scalar(result) if target is None else store(e, target, result)
+
+
+def _matrix(e: Emitter, x: Operand) -> Value:
+    value = e.array(x)
+    if not value.shape:
+        raise WouldRaise("matmul of a scalar")
+    return value
+
+
+def _matmul_operator(e: Emitter, x1: Operand, x2: Operand, /) -> Value:
+    return matmul(e, x1, x2)
+
+
+def _inplace_matmul(e: Emitter, x1: Operand, x2: Operand, /) -> Value:
+    if not e.is_value(x1) or e.is_scalar(x1) or len(x1.shape) < 2:
+        raise Unsupported("in-place matmul of what is not a matrix")
+    if not e.is_value(x2) or len(x2.shape) < 2:
+        raise Unsupported("in-place matmul by what is not a matrix")
+    return matmul(e, x1, x2, out=x1)
+
+
+# dot and its like
+
+
+def _dot_dtype(left: Value, right: Value) -> DType:
+    return np.promote_types(left.dtype, right.dtype)
+
+
+def _scaled(e: Emitter, left: Value, right: Value) -> Value:
+    (result,) = apply(e, row("multiply"), (left, right))
+    return result
+
+
+def dot(e: Emitter, a: Operand, b: Operand, out: Operand = None) -> Value:
+    """``np.dot``: sums over the last axis of a and the second last of b."""
+    left, right, target = e.array(a), e.array(b), single_out(e, out)
+    dtype = _dot_dtype(left, right)
+    if not left.shape or not right.shape:
+        result = _scaled(e, left, right)
+    else:
+        free_left = _LETTERS[: len(left.shape) - 1]
+        free_right = _LETTERS[len(free_left) :][: len(right.shape) - 1]
+        at = max(len(free_right) - 1, 0)
+        names = free_right[:at] + "y" + free_right[at:]
+        labels = (f"{free_left}y", names, free_left + free_right)
+        result = e.contract(left, right, labels, dtype)
+    if target is None:
+        return e.scalar(result)
+    if target.dtype != result.dtype:
+        raise WouldRaise("output array is not acceptable")
+    return store(e, target, result)
+
+
+def inner(e: Emitter, a: Operand, b: Operand, /) -> Value:
+    """``np.inner``: sums over the last axes."""
+    left, right = e.array(a), e.array(b)
+    if not left.shape or not right.shape:
+        return e.scalar(_scaled(e, left, right))
+    free_left = _LETTERS[: len(left.shape) - 1]
+    free_right = _LETTERS[len(free_left) :][: len(right.shape) - 1]
+    labels = (f"{free_left}y", f"{free_right}y", free_left + free_right)
+    return e.scalar(e.contract(left, right, labels, _dot_dtype(left, right)))
+
+
+def vdot(e: Emitter, a: Operand, b: Operand, /) -> Value:
+    """``np.vdot``: of the flat arrays, the first one conjugated."""
+    left, right = (e.view(v, Reshape((size_of(v),))) for v in (e.array(a), e.array(b)))
+    dtype = _dot_dtype(left, right)
+    if left.dtype.kind == "c":
+        (left,) = apply(e, row("conjugate"), (left,))
+    return e.scalar(e.contract(left, right, ("y", "y", ""), dtype))
+
+
+def outer(e: Emitter, a: Operand, b: Operand, out: Operand = None) -> Value:
+    """``np.outer``. Source: NumPy ``_core/numeric.py``."""
+    left, right = e.array(a), e.array(b)
+    rows, columns = size_of(left), size_of(right)
+    flat = e.view(left, Reshape((rows,)))
+    column = e.view(flat, Basic((Range(0, 1, rows), NewAxis())))
+    line = e.view(right, Reshape((columns,)))
+    target = single_out(e, out)
+    return apply(e, row("multiply"), (column, line), out=target)[0]
+
+
+# The table
+
+define(
+    "matmul",
+    [
+        Spelling(np.matmul, matmul, samples.matmuls),
+        Spelling(operator.matmul, _matmul_operator, samples.products),
+        Spelling(operator.imatmul, _inplace_matmul, samples.inplace_products),
+    ],
+    ulp=16,
+)
+define(
+    "dot",
+    functions(dot, samples.dots, "dot") + methods(dot, samples.dots, "dot", of_scalars=False),
+    ulp=16,
+)
+define("inner", functions(inner, samples.products, "inner"), ulp=16)
+define("vdot", functions(vdot, samples.products, "vdot"), ulp=16)
+define("outer", functions(outer, samples.products, "outer"))
