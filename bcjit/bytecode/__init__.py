@@ -11,12 +11,12 @@ from bcjit.bytecode.instruction import (
     JUMPS,
     TERMINATORS,
     Instruction,
-    Listing,
     Op,
     Position,
     Region,
     stack_effect,
 )
+from bcjit.bytecode.listing import Listing
 from bcjit.bytecode.resume import CannotResume, resume_code
 
 __all__ = [

@@ -10,9 +10,6 @@ from collections.abc import Callable, Mapping
 from types import CodeType
 from typing import Final, cast
 
-from bcjit.bytecode.dialect import Dialect, current, takes_argument
-from bcjit.bytecode.instruction import JUMPS, NO_POSITION, Instruction, Op, Position
-from bcjit.bytecode.operands import COMPARE_OPERATORS, Kind, Native, Operands
 from bytecode import BinaryOp, Bytecode, Compare, CompilerFlags, Instr, Label
 from bytecode.instr import (
     UNSET,
@@ -23,6 +20,10 @@ from bytecode.instr import (
     Intrinsic1Op,
     Intrinsic2Op,
 )
+
+from bcjit.bytecode.dialect import Dialect, current, takes_argument
+from bcjit.bytecode.instruction import JUMPS, NO_POSITION, Instruction, Op, Position
+from bcjit.bytecode.operands import COMPARE_OPERATORS, Kind, Native, Operands
 
 CO_FUNCTION: Final = 0x1 | 0x2  # CO_OPTIMIZED | CO_NEWLOCALS
 

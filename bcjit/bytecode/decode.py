@@ -20,7 +20,8 @@ from bcjit.bytecode.assembler import (
     parse,
 )
 from bcjit.bytecode.dialect import Dialect, UnsupportedPython, current
-from bcjit.bytecode.instruction import JUMPS, Instruction, Listing, Op, Region
+from bcjit.bytecode.instruction import JUMPS, Instruction, Op, Region
+from bcjit.bytecode.listing import Listing
 from bcjit.bytecode.operands import Label, Native, Operands
 
 # A listing holds its code object, so an identity in here is never reused while its entry lives.

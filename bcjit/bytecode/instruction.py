@@ -1,6 +1,6 @@
 """Virtual instructions: one opcode set for every supported CPython, as plain data; no CPython version facts here.
 
-`Op` lists the virtual opcodes; `Instruction` is one of them with its argument; a `Listing` is a decoded code object.
+`Op` lists the virtual opcodes; `Instruction` is one of them with its argument.
 The virtual stack has the native layout, NULLs included. `stack_effect` declares what each opcode does to it.
 
 Arguments, by opcode (no argument where none is named; a *label* is the index of a virtual instruction):
@@ -79,8 +79,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from types import CodeType
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 
@@ -253,19 +252,20 @@ def _fixed(pops: int, pushes: int) -> Effect:
     return lambda _arg, _jump: (pops, pushes)
 
 
-def _count(arg: object) -> int:
+def count_of(arg: object) -> int:
+    """An argument that is a count or a label."""
     assert isinstance(arg, int), arg
     return arg
 
 
 def _builds(extra: int = 0, factor: int = 1) -> Effect:
     """Pop `factor` items for each one counted and `extra` more; push one."""
-    return lambda arg, _jump: (factor * _count(arg) + extra, 1)
+    return lambda arg, _jump: (factor * count_of(arg) + extra, 1)
 
 
 def _into(items: int) -> Effect:
     """Pop `items`; what they go into is deeper by the argument and stays."""
-    return lambda arg, _jump: (_count(arg) + items, _count(arg))
+    return lambda arg, _jump: (count_of(arg) + items, count_of(arg))
 
 
 def _unpack_ex(arg: object, _jump: bool) -> tuple[int, int]:
@@ -299,8 +299,8 @@ _EFFECTS: Final[Mapping[Op, Effect]] = {
     Op.NOP: _NOTHING,
     Op.POP_TOP: _POP,
     Op.PUSH_NULL: _PUSH,
-    Op.COPY: lambda arg, _jump: (_count(arg), _count(arg) + 1),
-    Op.SWAP: lambda arg, _jump: (_count(arg), _count(arg)),
+    Op.COPY: lambda arg, _jump: (count_of(arg), count_of(arg) + 1),
+    Op.SWAP: lambda arg, _jump: (count_of(arg), count_of(arg)),
     Op.LOAD_CONST: _PUSH,
     Op.LOAD_FAST: _PUSH,
     Op.STORE_FAST: _POP,
@@ -355,9 +355,9 @@ _EFFECTS: Final[Mapping[Op, Effect]] = {
     Op.SET_UPDATE: _into(1),
     Op.DICT_UPDATE: _into(1),
     # the error message of DICT_MERGE names the callable, which is three below the dict
-    Op.DICT_MERGE: lambda arg, _jump: (_count(arg) + 4, _count(arg) + 3),
+    Op.DICT_MERGE: lambda arg, _jump: (count_of(arg) + 4, count_of(arg) + 3),
     Op.LIST_TO_TUPLE: _UNARY,
-    Op.UNPACK_SEQUENCE: lambda arg, _jump: (1, _count(arg)),
+    Op.UNPACK_SEQUENCE: lambda arg, _jump: (1, count_of(arg)),
     Op.UNPACK_EX: _unpack_ex,
     Op.CONVERT_VALUE: _UNARY,
     Op.FORMAT_VALUE: _format_value,
@@ -380,7 +380,7 @@ _EFFECTS: Final[Mapping[Op, Effect]] = {
     Op.END_FOR: _fixed(2, 0),
     Op.RETURN_VALUE: _POP,
     Op.RESUME: _NOTHING,
-    Op.RAISE_VARARGS: lambda arg, _jump: (_count(arg), 0),
+    Op.RAISE_VARARGS: lambda arg, _jump: (count_of(arg), 0),
     Op.RERAISE: _into(1),
     Op.PUSH_EXC_INFO: _fixed(1, 2),
     Op.POP_EXCEPT: _POP,
@@ -431,8 +431,6 @@ TERMINATORS: Final = frozenset(
 )
 """The opcodes after which control does not fall through."""
 
-_CO_SUSPENDS: Final = 0x20 | 0x80 | 0x200  # CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR
-
 
 def stack_effect(op: Op, arg: object, *, jump: bool = False) -> tuple[int, int]:
     """How many slots `op` takes from the top of the stack, and how many stand there afterwards.
@@ -440,155 +438,3 @@ def stack_effect(op: Op, arg: object, *, jump: bool = False) -> tuple[int, int]:
     Slots that are only read count in both: ``COPY 2`` is ``(2, 3)``. `jump`: the effect when the jump is taken.
     """
     return _EFFECTS[op](arg, jump)
-
-
-@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
-class Listing:
-    """A decoded code object."""
-
-    instructions: tuple[Instruction, ...]
-    code: CodeType
-    # offset of a group -> index of its first instruction; depths are filled on first use
-    _first: dict[int, int] = field(init=False, repr=False)
-    _depths: list[tuple[int | None, ...]] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        first: dict[int, int] = {}
-        for index, instruction in enumerate(self.instructions):
-            first.setdefault(instruction.offset, index)
-        object.__setattr__(self, "_first", first)
-        object.__setattr__(self, "_depths", [])
-
-    def __len__(self) -> int:
-        return len(self.instructions)
-
-    def __getitem__(self, index: int) -> Instruction:
-        return self.instructions[index]
-
-    def index_of(self, offset: int) -> int:
-        """Index of the first instruction of the group at `offset`.
-
-        Raises
-        ------
-        KeyError
-            If no group starts at `offset`.
-        """
-        return self._first[offset]
-
-    def is_group_start(self, offset: int) -> bool:
-        """Whether a group starts at `offset`."""
-        return offset in self._first
-
-    def group_at(self, offset: int) -> tuple[Instruction, ...]:
-        """The instructions of the group that starts at `offset`."""
-        start = stop = self._first[offset]
-        while stop < len(self.instructions) and self.instructions[stop].offset == offset:
-            stop += 1
-        return self.instructions[start:stop]
-
-    def next_offset(self, offset: int) -> int:
-        """Offset of the group behind the one at `offset`.
-
-        Raises
-        ------
-        IndexError
-            If the group at `offset` is the last.
-        """
-        return self.instructions[self._first[offset] + len(self.group_at(offset))].offset
-
-    def depths(self) -> tuple[int | None, ...]:
-        """Stack depth before each instruction; None where it is never reached.
-
-        Raises
-        ------
-        ValueError
-            If two paths reach an instruction with different depths.
-        """
-        if not self._depths:
-            self._depths.append(_depths_before(self.instructions))
-        return self._depths[0]
-
-    def stack_depth(self) -> int:
-        """The deepest the stack gets between groups, by the declared effects.
-
-        Inside a group a virtual stack may be one deeper than the native one: RETURN_CONST pushes nothing natively.
-        """
-        depths, deepest = self.depths(), 0
-        for index, instruction in enumerate(self.instructions):
-            depth, region = depths[index], instruction.handler
-            if depth is None:
-                continue
-            if self._first[instruction.offset] == index:
-                deepest = max(deepest, depth)
-            if region is not None:
-                deepest = max(deepest, region.depth + region.lasti + 1)
-        return deepest
-
-    def line_of(self, index: int) -> int:
-        """The user's line of an instruction, or the first line of the function where it has none."""
-        lineno = self.instructions[index].position.lineno
-        return self.code.co_firstlineno if lineno is None else lineno
-
-    def has_loop(self) -> int | None:
-        """The first line that jumps backwards, or None."""
-        for index, instruction in enumerate(self.instructions):
-            if instruction.op in JUMPS and _count(instruction.arg) <= index:
-                return self.line_of(_count(instruction.arg))
-        return None
-
-    def has_try(self) -> int | None:
-        """The first line protected by a ``try`` of the user, or None.
-
-        Handlers of ``with``, of inlined comprehensions and of generators do not count.
-        """
-        for index, instruction in enumerate(self.instructions):
-            region = instruction.handler
-            if region is not None and self._is_user_handler(region.handler):
-                return self.line_of(index)
-        return None
-
-    def _is_user_handler(self, index: int) -> bool:
-        ops = [instruction.op for instruction in self.instructions[index : index + 2]]
-        return ops[0] is Op.PUSH_EXC_INFO and ops[1] is not Op.WITH_EXCEPT_START
-
-    def has_with(self) -> int | None:
-        """The first line of a ``with``, or None."""
-        for index, instruction in enumerate(self.instructions):
-            if instruction.op in (Op.BEFORE_WITH, Op.BEFORE_ASYNC_WITH):
-                return self.line_of(index)
-        return None
-
-    def is_generator(self) -> int | None:
-        """The first line of a generator, coroutine or asynchronous generator, or None."""
-        return self.code.co_firstlineno if self.code.co_flags & _CO_SUSPENDS else None
-
-
-def _depths_before(instructions: tuple[Instruction, ...]) -> tuple[int | None, ...]:
-    depths: list[int | None] = [None] * len(instructions)
-    work: list[int] = []
-
-    def reach(index: int, depth: int) -> None:
-        known = depths[index]
-        if known is None:
-            depths[index] = depth
-            work.append(index)
-        elif known != depth:
-            message = f"stack depths {known} and {depth} meet at instruction {index}, {instructions[index].op.name}"
-            raise ValueError(message)
-
-    if instructions:
-        reach(0, 0)
-    while work:
-        index = work.pop()
-        instruction, depth = instructions[index], depths[index]
-        assert depth is not None
-        region = instruction.handler
-        if region is not None:
-            reach(region.handler, region.depth + region.lasti + 1)
-        if instruction.op in JUMPS:
-            pops, pushes = stack_effect(instruction.op, instruction.arg, jump=True)
-            reach(_count(instruction.arg), depth - pops + pushes)
-        if instruction.op not in TERMINATORS:
-            pops, pushes = stack_effect(instruction.op, instruction.arg)
-            reach(index + 1, depth - pops + pushes)
-    return tuple(depths)

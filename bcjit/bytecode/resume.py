@@ -19,7 +19,8 @@ from bcjit.bytecode.assembler import (
 )
 from bcjit.bytecode.decode import decode
 from bcjit.bytecode.dialect import Dialect, current
-from bcjit.bytecode.instruction import Instruction, Listing, Op, Position, Region
+from bcjit.bytecode.instruction import Instruction, Op, Position, Region
+from bcjit.bytecode.listing import Listing
 from bcjit.bytecode.operands import Operands
 from bcjit.errors import BcjitError
 

@@ -1,0 +1,196 @@
+"""A decoded code object: its virtual instructions, its groups, and facts that follow from them alone.
+
+Depths and loops come from the declared stack effects and the control flow, exception handlers included. It decodes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from types import CodeType
+from typing import Final
+
+from bcjit.bytecode.instruction import (
+    JUMPS,
+    TERMINATORS,
+    Instruction,
+    Op,
+    count_of,
+    stack_effect,
+)
+
+_CO_SUSPENDS: Final = 0x20 | 0x80 | 0x200  # CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
+class Listing:
+    """A decoded code object."""
+
+    instructions: tuple[Instruction, ...]
+    code: CodeType
+    # offset of a group -> index of its first instruction; depths are filled on first use
+    _first: dict[int, int] = field(init=False, repr=False)
+    _depths: list[tuple[int | None, ...]] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        first: dict[int, int] = {}
+        for index, instruction in enumerate(self.instructions):
+            first.setdefault(instruction.offset, index)
+        object.__setattr__(self, "_first", first)
+        object.__setattr__(self, "_depths", [])
+
+    def __len__(self) -> int:
+        return len(self.instructions)
+
+    def __getitem__(self, index: int) -> Instruction:
+        return self.instructions[index]
+
+    def index_of(self, offset: int) -> int:
+        """Index of the first instruction of the group at `offset`.
+
+        Raises
+        ------
+        KeyError
+            If no group starts at `offset`.
+        """
+        return self._first[offset]
+
+    def is_group_start(self, offset: int) -> bool:
+        """Whether a group starts at `offset`."""
+        return offset in self._first
+
+    def group_at(self, offset: int) -> tuple[Instruction, ...]:
+        """The instructions of the group that starts at `offset`."""
+        start = stop = self._first[offset]
+        while stop < len(self.instructions) and self.instructions[stop].offset == offset:
+            stop += 1
+        return self.instructions[start:stop]
+
+    def next_offset(self, offset: int) -> int:
+        """Offset of the group behind the one at `offset`.
+
+        Raises
+        ------
+        IndexError
+            If the group at `offset` is the last.
+        """
+        return self.instructions[self._first[offset] + len(self.group_at(offset))].offset
+
+    def depths(self) -> tuple[int | None, ...]:
+        """Stack depth before each instruction; None where it is never reached.
+
+        Raises
+        ------
+        ValueError
+            If two paths reach an instruction with different depths.
+        """
+        if not self._depths:
+            self._depths.append(_depths_before(self.instructions))
+        return self._depths[0]
+
+    def stack_depth(self) -> int:
+        """The deepest the stack gets between groups, by the declared effects.
+
+        Inside a group a virtual stack may be one deeper than the native one: RETURN_CONST pushes nothing natively.
+        """
+        depths, deepest = self.depths(), 0
+        for index, instruction in enumerate(self.instructions):
+            depth, region = depths[index], instruction.handler
+            if depth is None:
+                continue
+            if self._first[instruction.offset] == index:
+                deepest = max(deepest, depth)
+            if region is not None:
+                deepest = max(deepest, region.depth + region.lasti + 1)
+        return deepest
+
+    def line_of(self, index: int) -> int:
+        """The user's line of an instruction, or the first line of the function where it has none."""
+        lineno = self.instructions[index].position.lineno
+        return self.code.co_firstlineno if lineno is None else lineno
+
+    def has_loop(self) -> int | None:
+        """The first line of a loop, or None. A handler may jump backwards without being one."""
+        for index, instruction in enumerate(self.instructions):
+            if instruction.op in JUMPS and count_of(instruction.arg) <= index:
+                target = count_of(instruction.arg)
+                if index in _reached_from(self.instructions, target):
+                    return min(self.line_of(target), self.line_of(index))
+        return None
+
+    def has_try(self) -> int | None:
+        """The first line protected by a ``try`` of the user, or None.
+
+        Handlers of ``with``, of inlined comprehensions and of generators do not count.
+        """
+        for index, instruction in enumerate(self.instructions):
+            region = instruction.handler
+            if region is not None and self._is_user_handler(region.handler):
+                return self.line_of(index)
+        return None
+
+    def _is_user_handler(self, index: int) -> bool:
+        ops = [instruction.op for instruction in self.instructions[index : index + 2]]
+        return ops[0] is Op.PUSH_EXC_INFO and ops[1] is not Op.WITH_EXCEPT_START
+
+    def has_with(self) -> int | None:
+        """The first line of a ``with``, or None."""
+        for index, instruction in enumerate(self.instructions):
+            if instruction.op in (Op.BEFORE_WITH, Op.BEFORE_ASYNC_WITH):
+                return self.line_of(index)
+        return None
+
+    def is_generator(self) -> int | None:
+        """The first line of a generator, coroutine or asynchronous generator, or None."""
+        return self.code.co_firstlineno if self.code.co_flags & _CO_SUSPENDS else None
+
+
+def _successors(instructions: tuple[Instruction, ...], index: int) -> Iterator[tuple[int, int]]:
+    """Where control goes from an instruction, and how many slots deeper or less deep it is there."""
+    instruction = instructions[index]
+    if instruction.op in JUMPS:
+        pops, pushes = stack_effect(instruction.op, instruction.arg, jump=True)
+        yield count_of(instruction.arg), pushes - pops
+    if instruction.op not in TERMINATORS:
+        pops, pushes = stack_effect(instruction.op, instruction.arg)
+        yield index + 1, pushes - pops
+
+
+def _reached_from(instructions: tuple[Instruction, ...], start: int) -> set[int]:
+    reached: set[int] = set()
+    work = [start]
+    while work:
+        index = work.pop()
+        if index not in reached:
+            reached.add(index)
+            region = instructions[index].handler
+            work += [] if region is None else [region.handler]
+            work += [successor for successor, _ in _successors(instructions, index)]
+    return reached
+
+
+def _depths_before(instructions: tuple[Instruction, ...]) -> tuple[int | None, ...]:
+    depths: list[int | None] = [None] * len(instructions)
+    work: list[int] = []
+
+    def reach(index: int, depth: int) -> None:
+        known = depths[index]
+        if known is None:
+            depths[index] = depth
+            work.append(index)
+        elif known != depth:
+            message = f"stack depths {known} and {depth} meet at instruction {index}, {instructions[index].op.name}"
+            raise ValueError(message)
+
+    if instructions:
+        reach(0, 0)
+    while work:
+        index = work.pop()
+        instruction, depth = instructions[index], depths[index]
+        assert depth is not None
+        region = instruction.handler
+        if region is not None:
+            reach(region.handler, region.depth + region.lasti + 1)
+        for successor, change in _successors(instructions, index):
+            reach(successor, depth + change)
+    return tuple(depths)
