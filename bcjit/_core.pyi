@@ -24,6 +24,7 @@ class Entry:
     """Guards, and the residual code that is right while they hold.
 
     Nothing else may own ``code``: the entry then answers to the cycle collector for its constants.
+    The graph calls that the code uses must be constants of it.
     """
 
     def __init__(

@@ -445,7 +445,13 @@ def test_callee_is_made_once_for_code_and_tag(factory):
     assert _core.callee(f, tag) is kept[0]
     assert _core.callee(f, other) is kept[1]
     assert factory.calls == [(f, tag), (f, other)]
+    part = kept[0].part
     del kept[0]
+    again = _core.callee(f, tag)  # the part is still there: another dispatcher of it will do
+    assert again.part is part
+    assert again(1) == ("new", 1)
+    assert len(factory.calls) == 2
+    del part, again
     assert _core.callee(f, tag) is kept[1]
     assert len(factory.calls) == 3
 

@@ -11,6 +11,7 @@ typedef struct {                            /* weak where the object allows it *
 typedef struct {
     Ref tag;
     Ref callable;                           /* object NULL: call the function itself */
+    Ref part;                               /* of a dispatcher: with it, another is soon made */
 } Callee;
 
 typedef struct {
@@ -50,6 +51,15 @@ static PyObject *ref_get(Ref *ref)
     return object;
 }
 
+static void callee_drop(Callee *callee)
+{
+    Callee dropped = *callee;
+    *callee = (Callee){{NULL, false}, {NULL, false}, {NULL, false}};
+    Py_XDECREF(dropped.tag.object);
+    Py_XDECREF(dropped.callable.object);
+    Py_XDECREF(dropped.part.object);
+}
+
 static void slot_free(void *memory)
 {
     Slot *slot = memory;
@@ -58,8 +68,7 @@ static void slot_free(void *memory)
     }
     Py_XDECREF(slot->owner.object);
     for (Py_ssize_t i = 0; i < slot->n_callees; i++) {
-        Py_XDECREF(slot->callees[i].tag.object);
-        Py_XDECREF(slot->callees[i].callable.object);
+        callee_drop(&slot->callees[i]);
     }
     PyMem_Free(slot->callees);
     PyMem_Free(slot);
@@ -179,9 +188,12 @@ static Callee *find_callee(Slot *slot, PyObject *tag)
 static bool callee_is_dead(Callee *callee)
 {
     PyObject *tag = ref_get(&callee->tag), *callable = ref_get(&callee->callable);
-    bool dead = tag == NULL || (callable == NULL && callee->callable.object != NULL);
+    PyObject *part = ref_get(&callee->part);
+    bool plain = callee->callable.object == NULL;
+    bool dead = tag == NULL || !(plain || callable != NULL || part != NULL);
     Py_XDECREF(tag);
     Py_XDECREF(callable);
+    Py_XDECREF(part);
     return dead;
 }
 
@@ -191,8 +203,7 @@ static void drop_dead_callees(Slot *slot)
         if (callee_is_dead(&slot->callees[i])) {
             Callee dead = slot->callees[i];
             slot->callees[i] = slot->callees[--slot->n_callees];
-            Py_XDECREF(dead.tag.object);
-            Py_XDECREF(dead.callable.object);
+            callee_drop(&dead);
         }
     }
 }
@@ -203,18 +214,20 @@ static int remember(PyObject *code, PyObject *fn, PyObject *tag, PyObject *calla
     if (slot == NULL) {
         return -1;
     }
-    Callee made = {{NULL, false}, {NULL, false}};
+    Callee made = {{NULL, false}, {NULL, false}, {NULL, false}};
+    bool dispatches = PyObject_TypeCheck(callable, &BcjitDispatcher_Type) &&
+                      ((Dispatcher *)callable)->part != NULL;
     if (ref_init(&made.tag, tag) < 0 ||
-        (callable != fn && ref_init(&made.callable, callable) < 0)) {
-        Py_XDECREF(made.tag.object);
+        (callable != fn && ref_init(&made.callable, callable) < 0) ||
+        (dispatches && ref_init(&made.part, (PyObject *)((Dispatcher *)callable)->part) < 0)) {
+        callee_drop(&made);
         return -1;
     }
     drop_dead_callees(slot);
     Callee *grown =
         PyMem_Realloc(slot->callees, (size_t)(slot->n_callees + 1) * sizeof(Callee));
     if (grown == NULL) {
-        Py_XDECREF(made.tag.object);
-        Py_XDECREF(made.callable.object);
+        callee_drop(&made);
         PyErr_NoMemory();
         return -1;
     }
@@ -262,6 +275,12 @@ PyObject *bcjit_callee(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ss
     PyObject *callable = callee == NULL ? NULL : ref_get(&callee->callable);
     if (callable != NULL) {
         return fitted(callable, fn);
+    }
+    PyObject *part = callee == NULL ? NULL : ref_get(&callee->part);
+    if (part != NULL) {
+        PyObject *made = bcjit_dispatcher_new(fn, (Part *)part);
+        Py_DECREF(part);
+        return made;
     }
     if (callee_factory == NULL) {
         return Py_NewRef(fn);

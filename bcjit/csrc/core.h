@@ -42,8 +42,9 @@ typedef struct {
     PyObject_HEAD
     PyObject *guards;                       /* GuardTree */
     PyCodeObject *code;
-    PyObject *on_bailout;                   /* NULL: the code calls no graph, it cannot bail out */
+    PyObject *on_bailout;                   /* or NULL */
     PyObject *graph_call;                   /* the only GraphCall of code, borrowed; or NULL */
+    char bails;                             /* code has a GraphCall, so a run may bail out */
     PyObject *tag;
     PyFunctionObject *function;             /* spare function of code, without a closure; or NULL */
     Py_ssize_t hits;

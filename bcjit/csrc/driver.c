@@ -100,7 +100,7 @@ PyObject *bcjit_entry_run(PyThreadState *ts, Entry *entry, PyObject *func, PyObj
                           PyObject *const *values, Py_ssize_t n, Values *held_values)
 {
     Surroundings around = around_of(func, closure);
-    if (held_values != NULL && entry->on_bailout == NULL) {
+    if (held_values != NULL && !entry->bails) {
         return bcjit_run_code(&entry->function, entry->code, &around, held_values);
     }
     PyFunctionObject *function = bcjit_function_take(&entry->function, entry->code, &around);
@@ -167,8 +167,8 @@ PyObject *bcjit_bail_out(Entry *entry, State *state, PyObject *func, PyObject *h
         bcjit_state_clear(state);
         return NULL;
     }
-    if (entry->on_bailout == NULL) {
-        PyErr_SetString(PyExc_SystemError, "bcjit: an entry without on_bailout bailed out");
+    if (!entry->bails || entry->on_bailout == NULL) {
+        PyErr_SetString(PyExc_SystemError, "bcjit: an entry bailed out that cannot: its graph is no constant of its code");
         Py_DECREF(exc);
         Py_DECREF(values);
         bcjit_state_clear(state);

@@ -154,7 +154,7 @@ static PyObject *captured(PyThreadState *ts, bcjit_frame *frame, Arm *arm,
         return clean_frame(ts, frame, cleanup);
     }
     arm->arrival = ARRIVED_SWAPPED;
-    if (entry->on_bailout == NULL) {
+    if (!entry->bails) {
         bcjit_values_clear(arm->values);
     }
     Held held;

@@ -3,19 +3,20 @@
 
 /* ---- Entry ---------------------------------------------------------------------------------- */
 
-static PyObject *only_graph_call(PyCodeObject *code)
+/* The graphs that residual code calls are constants of it: they tell how long a run must keep its
+ * values for a bail-out (not at all; until the one graph has succeeded; to the end). */
+static void find_graph_calls(Entry *self)
 {
-    PyObject *found = NULL;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(code->co_consts); i++) {
-        PyObject *constant = PyTuple_GET_ITEM(code->co_consts, i);
+    PyObject *constants = self->code->co_consts;
+    self->graph_call = NULL;
+    self->bails = 0;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(constants); i++) {
+        PyObject *constant = PyTuple_GET_ITEM(constants, i);
         if (Py_IS_TYPE(constant, &BcjitGraphCall_Type)) {
-            if (found != NULL) {
-                return NULL;
-            }
-            found = constant;
+            self->graph_call = self->bails ? NULL : constant;
+            self->bails = 1;
         }
     }
-    return found;
 }
 
 static int Entry_init(Entry *self, PyObject *args, PyObject *kwargs)
@@ -35,7 +36,7 @@ static int Entry_init(Entry *self, PyObject *args, PyObject *kwargs)
     self->code = (PyCodeObject *)Py_NewRef(code);
     self->returns = (char)returns;
     self->on_bailout = on_bailout == Py_None ? NULL : Py_NewRef(on_bailout);
-    self->graph_call = only_graph_call(self->code);
+    find_graph_calls(self);
     self->tag = Py_NewRef(tag);
     return 0;
 }
@@ -88,7 +89,7 @@ static PyMemberDef Entry_members[] = {
     {"guards", T_OBJECT_EX, offsetof(Entry, guards), READONLY, "The GuardTree."},
     {"code", T_OBJECT_EX, offsetof(Entry, code), READONLY, "The residual code."},
     {"on_bailout", T_OBJECT, offsetof(Entry, on_bailout), READONLY,
-     "Asked where to resume when a graph fails; None: the code calls no graph."},
+     "Asked where to resume when a graph fails."},
     {"tag", T_OBJECT_EX, offsetof(Entry, tag), READONLY, "The owner's."},
     {"returns", T_BOOL, offsetof(Entry, returns), READONLY,
      "Whether the code returns the function's value."},
