@@ -7,6 +7,8 @@ classes is read as Python reads it: a key with an equal hash may be compared.)
 
 from __future__ import annotations
 
+import collections
+import functools
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -48,38 +50,23 @@ _MODULE_DICT: Final = vars(types.ModuleType)["__dict__"]
 _BUILTINS: Final = vars(types.FunctionType)["__builtins__"]
 _ABSENT: Final = object()
 
-# The built-in types whose tp_getattro is PyObject_GenericGetAttr each have a __getattribute__ of their own around it.
+# Types of which the C slot tp_getattro is PyObject_GenericGetAttr: some wrap it again, each in a __getattribute__ of
+# its own. C types that are not listed are not read here (the C tree sees the slot itself).
+GENERIC_TYPES: Final[tuple[type, ...]] = (
+    *(object, BaseException, bool, bytearray, bytes, complex, dict, float, frozenset, int, list),
+    *(range, set, slice, str, tuple, property, staticmethod, classmethod),
+    *(
+        types.FunctionType,
+        types.BuiltinFunctionType,
+        types.CodeType,
+        types.CellType,
+        types.SimpleNamespace,
+    ),
+    *(collections.defaultdict, collections.deque, functools.partial),
+    *(np.ndarray, np.generic, np.dtype, np.ufunc),
+)
 _GENERIC_GETATTRIBUTE: Final = frozenset(
-    vars(cls)["__getattribute__"]
-    for cls in (
-        *(
-            object,
-            BaseException,
-            bool,
-            bytearray,
-            bytes,
-            complex,
-            dict,
-            float,
-            frozenset,
-            int,
-            list,
-            set,
-            slice,
-            str,
-        ),
-        *(
-            tuple,
-            property,
-            staticmethod,
-            classmethod,
-            types.FunctionType,
-            types.CodeType,
-            types.CellType,
-        ),
-        *(np.ndarray, np.generic, np.dtype, np.ufunc),
-    )
-    if "__getattribute__" in vars(cls)
+    vars(cls)["__getattribute__"] for cls in GENERIC_TYPES if "__getattribute__" in vars(cls)
 )
 
 

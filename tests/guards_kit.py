@@ -1,0 +1,46 @@
+"""What the tests of guards share: short ways to write sources and guards, and a check by both evaluators at once."""
+
+from __future__ import annotations
+
+import types
+
+from bcjit.guards import Guard, GuardKind, Roots, Source, SourceKind, compile_guards, first_failing
+from bcjit.meta import SourceLine
+
+WHY = SourceLine("/home/user/model.py", 12, "step")
+
+
+def plain(x):
+    return x
+
+
+def arg(index=0, name="x"):
+    return Source(SourceKind.LOCAL, (index, name))
+
+
+def step(kind, base, key=None):
+    return Source(SourceKind[kind], key, base)
+
+
+def guard(kind, source, expected=None):
+    return Guard(GuardKind[kind], source, expected, WHY)
+
+
+def roots(*values, func=plain, closure=None):
+    return Roots(values, func, closure)
+
+
+def first_failing_of_both(guards, where):
+    """Return the index of the first failing guard, which the evaluator and the C tree must agree on."""
+    expected = first_failing(guards, where)
+    found = compile_guards(guards).check(where.values, where.func, where.closure)
+    assert found == expected, f"C: {found}, Python: {expected} for {[str(g) for g in guards]}"
+    return found
+
+
+def holds_for_both(one, where):
+    return first_failing_of_both([one], where) == -1
+
+
+def function_with(globals_, code=plain.__code__, closure=None):
+    return types.FunctionType(code, globals_, None, None, closure)
