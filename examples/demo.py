@@ -6,6 +6,7 @@ for bit, and both times, measured in turns in this one run.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -101,4 +102,4 @@ def main() -> list[JobFacts]:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(0 if all(job.equal for job in main()) else "a job differs from plain NumPy")

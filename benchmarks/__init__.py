@@ -1,0 +1,1 @@
+"""Benchmarks: scripts that print ratios, and the classes that asv records."""
