@@ -217,7 +217,9 @@ class RecipeMaker:
         assert isinstance(contents, tuple)
         if value.pytype is dict:
             items = tuple(
-                part for key, item in contents for part in (Literal(key), self.make(item))
+                part
+                for item in contents
+                for part in (self.make(item.spelled), self.make(item.value))
             )
             return Build("dict", items, self._key())
         return self._build("list", *contents)

@@ -108,11 +108,10 @@ def build_residual(
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """A slot of the virtual stack while residual code is written: NULL, a temporary, or a constant."""
+    """A slot of the virtual stack behind the break: NULL, or a temporary."""
 
     null: bool = False
-    temp: str | None = None
-    literal: Literal | None = None
+    temp: str = ""
 
 
 class _Writer:
@@ -251,14 +250,17 @@ class _Writer:
 
     def _load_made(self, recipe: Build | MakeFunction) -> None:
         known = self._temps.get(recipe.key)
+        self._shared[recipe.key] -= 1
         if known is not None:
             self.builder.load_fast(known)
+            if self._shared[recipe.key] == 0:
+                self.builder.delete_fast(known)
             return
         if isinstance(recipe, Build):
             self._build(recipe)
         else:
             self._make_function(recipe)
-        if self._shared[recipe.key] > 1:
+        if self._shared[recipe.key] > 0:
             name = self._temps[recipe.key] = self.builder.temp()
             self.builder.copy(1)
             self.builder.store_fast(name)
@@ -419,13 +421,15 @@ class _Writer:
             [*operands, *lower, *(r for _, r in variables), *(r for _, r in cells)]
         )
         self._enter()
+        # What lies below the operands stays below them: temporaries would be seen by locals().
+        for recipe in lower:
+            self._load(recipe)
         wrapped = self._wrapped_operand(end, operands)
         for index, recipe in enumerate(operands):
             if index == wrapped:
                 self._load_callee(recipe)
             else:
                 self._load(recipe)
-        slots = [self._lower_slot(recipe) for recipe in lower]
         for _, recipe in variables:
             self._load(recipe)
         self._store_cells(cells)
@@ -434,7 +438,7 @@ class _Writer:
         for name in unbind:
             self.builder.delete_fast(name)
         self._drop_stack_arguments()
-        self._run_group(end, slots, bound)
+        self._run_group(end, [isinstance(recipe, Nothing) for recipe in lower], bound)
 
     def _drop_stack_arguments(self) -> None:
         for name in self.capture.spec.value_names:
@@ -456,42 +460,51 @@ class _Writer:
         builder.load_const(self.callee_tag)
         builder.call(2)
 
-    def _lower_slot(self, recipe: Recipe) -> _Slot:
-        if isinstance(recipe, Nothing):
-            return _Slot(null=True)
-        if isinstance(recipe, Literal):
-            return _Slot(literal=recipe)
-        name = self.builder.temp()
-        self._load(recipe)
-        self.builder.store_fast(name)
-        return _Slot(temp=name)
+    def _run_group(self, end: BreakExit, below: list[bool], bound: set[str]) -> None:
+        """Run the instruction that broke, and what else its group does, natively; then hand over.
 
-    def _run_group(self, end: BreakExit, slots: list[_Slot], bound: set[str]) -> None:
-        """Run the instruction that broke, and what else its group does, natively; then hand over."""
+        `below` says of each slot under the operands whether it is NULL.
+        """
         listing = self.capture.frame.listing
         group = listing.group_at(end.instruction.offset)
-        rest = group[group.index(end.instruction) :]
-        pushed = True  # the operands of the first instruction are on the real stack
+        first, *rest = group[group.index(end.instruction) :]
+        self.builder.at(first.position)
+        if first.op in _CONDITIONAL:
+            self._branch(first, [], below, bound)
+            return
+        if first.op in (Op.JUMP, Op.JUMP_NO_INTERRUPT):
+            assert isinstance(first.arg, int)
+            target = listing.instructions[first.arg].offset
+            self._hand_over(target, self._keep_below(below), bound)
+            return
+        results = self._native(first, bound)
+        if first.op in _LEAVES:
+            return
+        slots = [*self._keep_below(below), *results]
         for instruction in rest:
             self.builder.at(instruction.position)
             if instruction.op in _CONDITIONAL:
-                self._branch(instruction, slots, bound, operands_pushed=pushed)
+                self._push_operands(1, slots)
+                self._branch(instruction, slots, [], bound)
                 return
-            if instruction.op in (Op.JUMP, Op.JUMP_NO_INTERRUPT):
-                assert isinstance(instruction.arg, int)
-                self._hand_over(listing.instructions[instruction.arg].offset, slots, bound)
-                return
-            if not pushed and self._simulate(instruction, slots):
+            if self._simulate(instruction, slots):
                 continue
-            self._native(instruction, slots, operands_pushed=pushed)
-            pushed = False
+            pops, _ = stack_effect(instruction.op, instruction.arg)
+            self._push_operands(pops, slots)
+            slots.extend(self._native(instruction, bound))
             if instruction.op in _LEAVES:
                 return
-            if instruction.op is Op.STORE_FAST:
-                bound.add(str(instruction.arg))
-            elif instruction.op is Op.DELETE_FAST:
-                bound.discard(str(instruction.arg))
         self._hand_over(listing.next_offset(end.instruction.offset), slots, bound)
+
+    def _keep_below(self, below: list[bool]) -> list[_Slot]:
+        """Move what is on the real stack into temporaries."""
+        names = [self.builder.temp() for _ in below]
+        for name in reversed(names):
+            self.builder.store_fast(name)  # a NULL leaves its temporary unbound
+        return [
+            _Slot(null=True) if null else _Slot(temp=name)
+            for name, null in zip(names, below, strict=True)
+        ]
 
     def _simulate(self, instruction: Instruction, slots: list[_Slot]) -> bool:
         """Do to the slots what an instruction does that only moves values."""
@@ -520,31 +533,25 @@ class _Writer:
     def _push_slot(self, slot: _Slot) -> None:
         if slot.null:
             self.builder.push_null()
-        elif slot.literal is not None:
-            self.builder.load_const(slot.literal.value)
         else:
-            assert slot.temp is not None
             self.builder.load_fast(slot.temp)
 
-    def _native(
-        self, instruction: Instruction, slots: list[_Slot], *, operands_pushed: bool
-    ) -> None:
+    def _native(self, instruction: Instruction, bound: set[str]) -> list[_Slot]:
+        """Run an instruction whose operands are on the real stack; its results go to temporaries."""
         builder = self.builder
-        pops, pushes = stack_effect(instruction.op, instruction.arg)
-        if not operands_pushed:
-            self._push_operands(pops, slots)
+        _, pushes = stack_effect(instruction.op, instruction.arg)
         nulls = self._nulls_left(instruction)
         builder.native(instruction)
-        names: list[_Slot] = []
+        if instruction.op is Op.STORE_FAST:
+            bound.add(str(instruction.arg))
+        elif instruction.op is Op.DELETE_FAST:
+            bound.discard(str(instruction.arg))
+        slots: list[_Slot] = []
         for index in range(pushes):
-            if index in nulls:
-                builder.store_fast(builder.temp())  # a NULL: the local is unbound afterwards
-                names.append(_Slot(null=True))
-                continue
             name = builder.temp()
-            builder.store_fast(name)
-            names.append(_Slot(temp=name))
-        slots.extend(reversed(names))
+            builder.store_fast(name)  # a NULL leaves its temporary unbound
+            slots.append(_Slot(null=True) if index in nulls else _Slot(temp=name))
+        return slots[::-1]
 
     def _nulls_left(self, instruction: Instruction) -> frozenset[int]:
         """Return which results, counted from the top, are NULL."""
@@ -564,29 +571,20 @@ class _Writer:
         return frozenset(i for i, null in enumerate(reversed(kinds)) if null)
 
     def _branch(
-        self,
-        instruction: Instruction,
-        slots: list[_Slot],
-        bound: set[str],
-        *,
-        operands_pushed: bool,
+        self, instruction: Instruction, slots: list[_Slot], below: list[bool], bound: set[str]
     ) -> None:
+        """Jump natively on the operand on top of the real stack; each side hands over by itself."""
         builder = self.builder
         listing = self.capture.frame.listing
-        keeps = instruction.op in (Op.JUMP_IF_TRUE_OR_POP, Op.JUMP_IF_FALSE_OR_POP)
-        if not operands_pushed:
-            self._push_operands(1, slots)
-        taken_slots = list(slots)
         target = builder.label()
         builder.native(replace(instruction, arg=target))
-        self._hand_over(listing.next_offset(instruction.offset), slots, bound)
+        fallen = [*slots, *self._keep_below(below)]
+        self._hand_over(listing.next_offset(instruction.offset), fallen, bound)
         builder.mark(target)
-        if keeps:
-            name = builder.temp()
-            builder.store_fast(name)
-            taken_slots.append(_Slot(temp=name))
+        kept = instruction.op in (Op.JUMP_IF_TRUE_OR_POP, Op.JUMP_IF_FALSE_OR_POP)
+        jumped = [*slots, *self._keep_below([*below, False] if kept else below)]
         assert isinstance(instruction.arg, int)
-        self._hand_over(listing.instructions[instruction.arg].offset, taken_slots, bound)
+        self._hand_over(listing.instructions[instruction.arg].offset, jumped, bound)
 
     def _hand_over(self, offset: int, slots: list[_Slot], bound: set[str]) -> None:
         """Return ``(next part, closure, values...)`` to the driver."""

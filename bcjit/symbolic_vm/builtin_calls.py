@@ -33,8 +33,9 @@ from bcjit.symbolic_vm.operators import (
     truth,
     unary,
 )
-from bcjit.symbolic_vm.subscripts import dict_items, write_contents
+from bcjit.symbolic_vm.subscripts import dict_items, with_item, write_contents
 from bcjit.symbolic_vm.values import (
+    DictItem,
     Known,
     SymArray,
     SymFunction,
@@ -66,7 +67,7 @@ def items_of(vm: Machine, value: SymValue, what: str) -> Args:
         return value.items
     if isinstance(value, SymObject):
         if value.pytype is dict:
-            return tuple(Known(None, key) for key, _ in dict_items(vm, value))
+            return tuple(item.spelled for item in dict_items(vm, value))
         if value.pytype is list:
             contents = vm.contents(value)
             assert isinstance(contents, tuple)
@@ -290,16 +291,16 @@ def _list(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
 @builtin(dict)
 def _dict(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     _positional("dict", args, {}, 0, 1)
-    contents: tuple[tuple[object, SymValue], ...] = ()
+    contents: tuple[DictItem, ...] = ()
     if args:
         value = vm.realize(args[0])
         if not (isinstance(value, SymObject) and value.pytype is dict):
             break_graph(because.NO_RULE, f"dict of {describe(value)}")
         contents = dict_items(vm, value)
     made = SymObject(None, dict, vm.new_id(), ())
-    merged = dict(contents)
-    merged.update(kwargs)
-    write_contents(vm, made, tuple(merged.items()), "")
+    for name, item in kwargs.items():
+        contents = with_item(contents, name, item, Known(None, name))
+    write_contents(vm, made, contents, "")
     return made
 
 

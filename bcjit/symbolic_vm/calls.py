@@ -25,6 +25,7 @@ from bcjit.symbolic_vm.state import Frame, State
 from bcjit.symbolic_vm.subscripts import write_contents
 from bcjit.symbolic_vm.values import (
     UNBOUND,
+    DictItem,
     Known,
     SymFunction,
     SymMethod,
@@ -197,7 +198,7 @@ def bind(
         place += 1
     elif len(args) > positional:
         return None
-    extra: list[tuple[object, SymValue]] = []
+    extra: list[DictItem] = []
     for name, value in kwargs.items():
         accepted = names[code.co_posonlyargcount : total]
         if name in accepted:
@@ -206,7 +207,7 @@ def bind(
                 return None
             slots[index] = value
         elif code.co_flags & 0x08:
-            extra.append((name, value))
+            extra.append(DictItem(name, value, Known(None, name)))
         else:
             return None
     if code.co_flags & 0x08:

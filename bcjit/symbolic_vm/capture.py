@@ -113,7 +113,10 @@ def capture(
         inlined=False,
     )
     start = _first_state(vm, spec, values) if spec.offset is None else _state(vm, spec, values)
-    (leave,) = vm.interpret(start, Region(frame))
+    try:
+        (leave,) = vm.interpret(start, Region(frame))
+    finally:
+        vm.close()
     assert isinstance(leave, ReturnExit | BreakExit)
     return Capture(
         spec=spec,

@@ -44,6 +44,7 @@ from bcjit.symbolic_vm.subscripts import (
 from bcjit.symbolic_vm.values import (
     NULL,
     UNBOUND,
+    DictItem,
     Known,
     Lazy,
     Null,
@@ -384,7 +385,7 @@ def _build_list(vm: Machine, frame: Frame, instruction: Instruction) -> None:
 @handles(Op.BUILD_MAP)
 def _build_map(vm: Machine, frame: Frame, instruction: Instruction) -> None:
     flat = vm.popn(2 * _count(instruction))
-    _push_dict(vm, [dict_key(vm, key) for key in flat[::2]], flat[1::2])
+    _push_dict(vm, flat[::2], flat[1::2])
 
 
 @handles(Op.BUILD_CONST_KEY_MAP)
@@ -392,13 +393,13 @@ def _build_const_key_map(vm: Machine, frame: Frame, instruction: Instruction) ->
     *items, keys = vm.popn(_count(instruction) + 1)
     assert isinstance(keys, Known)
     assert isinstance(keys.value, tuple)
-    _push_dict(vm, list(keys.value), tuple(items))
+    _push_dict(vm, tuple(Known(None, key) for key in keys.value), tuple(items))
 
 
-def _push_dict(vm: Machine, keys: list[object], items: tuple[SymValue, ...]) -> None:
-    contents: tuple[tuple[object, SymValue], ...] = ()
+def _push_dict(vm: Machine, keys: tuple[SymValue, ...], items: tuple[SymValue, ...]) -> None:
+    contents: tuple[DictItem, ...] = ()
     for key, item in zip(keys, items, strict=True):
-        contents = with_item(contents, key, item)
+        contents = with_item(contents, dict_key(vm, key), item, key)
     vm.push(SymObject(None, dict, vm.new_id(), contents))
 
 
@@ -473,12 +474,12 @@ def _dict_update(vm: Machine, frame: Frame, instruction: Instruction) -> None:
         break_graph(because.NO_RULE, f"** of {describe(more)}")
     owner = _below(vm, instruction)
     contents = dict_items(vm, owner)
-    for key, item in dict_items(vm, more):
+    for key, item, spelled in dict_items(vm, more):
         if instruction.op is Op.DICT_MERGE and (
-            type(key) is not str or any(key == known for known, _ in contents)
+            type(key) is not str or any(key == known.key for known in contents)
         ):
             break_graph(because.WOULD_RAISE, "keywords given twice, or not text")
-        contents = with_item(contents, key, item)
+        contents = with_item(contents, key, item, spelled)
     write_contents(vm, owner, contents, "update")
 
 
@@ -486,7 +487,7 @@ def _dict_update(vm: Machine, frame: Frame, instruction: Instruction) -> None:
 def _map_add(vm: Machine, frame: Frame, instruction: Instruction) -> None:
     key, item = vm.popn(2)
     owner = _below(vm, instruction)
-    contents = with_item(dict_items(vm, owner), dict_key(vm, key), item)
+    contents = with_item(dict_items(vm, owner), dict_key(vm, key), item, key)
     write_contents(vm, owner, contents, "item")
 
 
@@ -566,7 +567,7 @@ def _call_function_ex(vm: Machine, frame: Frame, instruction: Instruction) -> No
         more = vm.realize(vm.pop())
         if not isinstance(more, SymObject) or more.pytype is not dict:
             break_graph(because.NO_RULE, f"** of {describe(more)}")
-        for key, item in dict_items(vm, more):
+        for key, item, _ in dict_items(vm, more):
             if type(key) is not str:
                 break_graph(because.WOULD_RAISE, "keywords must be strings")
             kwargs[key] = item
@@ -622,7 +623,7 @@ def _with_attribute(
         part = vm.realize(part)
         if not isinstance(part, SymObject):
             break_graph(because.NO_RULE, "keyword defaults that are no dict")
-        pairs = tuple((str(key), item) for key, item in dict_items(vm, part))
+        pairs = tuple((str(item.key), item.value) for item in dict_items(vm, part))
         return replace(function, kwdefaults=pairs)
     return replace(function, annotations=part)
 

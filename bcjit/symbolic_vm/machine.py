@@ -144,6 +144,12 @@ class Machine:
         """Register how to take back a change of something that is not itself a log."""
         self._journal.append(undo)
 
+    def close(self) -> None:
+        """Let go of the live objects: the ways back refer to this machine, which would keep all alive."""
+        self._journal.clear()
+        self._realized.clear()
+        self._cells.clear()
+
     def new_id(self) -> int:
         """Return a number no object of this capture has."""
         self._ids += 1
@@ -396,7 +402,9 @@ class Machine:
                     raise
                 self.truncate(mark)
                 self.end_position = self.positions[-1]
-                return BreakExit(self.state, instruction, cause, callee)
+                # A fresh one: the traceback of the other holds frames, and with them the user's objects.
+                clean = GraphBreak(cause.reason, cause.context, cause.line)
+                return BreakExit(self.state, instruction, clean, callee)
             if leave is not None:
                 self.end_position = self.positions[-1]
                 return leave

@@ -22,7 +22,7 @@ from bcjit.symbolic_vm.subscripts import (
     with_item,
     write_contents,
 )
-from bcjit.symbolic_vm.values import Known, SymArray, SymObject, SymValue
+from bcjit.symbolic_vm.values import DictItem, Known, SymArray, SymObject, SymValue
 
 NONE = Known(None, None)
 
@@ -130,14 +130,10 @@ def _setdefault(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     if isinstance(found, SymValue):
         return found
     default = args[2] if len(args) == 3 else NONE
-    _write_item(vm, owner, key, default)
-    return default
-
-
-def _write_item(vm: Machine, owner: SymObject, key: object, item: SymValue) -> None:
     if owner.source is not None:
         break_graph(because.OUTSIDE_WRITE, "item of a dict")
-    write_contents(vm, owner, with_item(dict_items(vm, owner), key, item), "item")
+    write_contents(vm, owner, with_item(dict_items(vm, owner), key, default, args[1]), "item")
+    return default
 
 
 @builtin(dict.pop)
@@ -153,7 +149,7 @@ def _dict_pop(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
             return args[2]
         break_graph(because.WOULD_RAISE, "KeyError")
     assert isinstance(found, SymValue)
-    rest = tuple(pair for pair in dict_items(vm, owner) if pair[0] != key)
+    rest = tuple(item for item in dict_items(vm, owner) if item.key != key)
     write_contents(vm, owner, rest, "pop")
     return found
 
@@ -167,8 +163,9 @@ def _update(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
         break_graph(because.OUTSIDE_WRITE, "dict.update")
     items = dict_items(vm, owner)
     more = dict_items(vm, _owner(vm, args[1], dict)) if len(args) == 2 else ()
-    for key, item in (*more, *kwargs.items()):
-        items = with_item(items, key, item)
+    named = (DictItem(name, item, Known(None, name)) for name, item in kwargs.items())
+    for key, item, spelled in (*more, *named):
+        items = with_item(items, key, item, spelled)
     write_contents(vm, owner, items, "update")
     return NONE
 

@@ -9,7 +9,6 @@ import operator
 from typing import Final
 
 from bcjit import ops
-from bcjit.dims import Dim, Relation
 from bcjit.guards import GuardKind, Source, SourceKind
 from bcjit.symbolic_vm import break_reasons as because
 from bcjit.symbolic_vm.break_reasons import break_graph
@@ -17,6 +16,7 @@ from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import call_op, describe
 from bcjit.symbolic_vm.operators import as_dim, fold, new_list
 from bcjit.symbolic_vm.values import (
+    DictItem,
     Known,
     Lazy,
     SymArray,
@@ -104,9 +104,9 @@ def dict_lookup(vm: Machine, value: SymObject, key: object) -> object:
     contents = vm.contents(value)
     if contents is not None:
         assert isinstance(contents, tuple)
-        for known, item in contents:
-            if known == key:  # dict keys: 1, 1.0 and True are one key
-                return item
+        for item in contents:
+            if item.key == key:  # dict keys: 1, 1.0 and True are one key
+                return item.value
         return MISSING
     assert isinstance(value.obj, dict)
     assert value.source is not None
@@ -118,8 +118,8 @@ def dict_lookup(vm: Machine, value: SymObject, key: object) -> object:
     return Lazy(Source(SourceKind.ITEM, key, value.source), value.obj[key])
 
 
-def dict_items(vm: Machine, value: SymObject) -> tuple[tuple[object, SymValue], ...]:
-    """Return all (key, value) pairs in order; of a dict from outside the keys and their order are guarded."""
+def dict_items(vm: Machine, value: SymObject) -> tuple[DictItem, ...]:
+    """Return all items in order; of a dict from outside the keys and their order are guarded."""
     contents = vm.contents(value)
     if contents is None:
         assert isinstance(value.obj, dict)
@@ -129,7 +129,9 @@ def dict_items(vm: Machine, value: SymObject) -> tuple[tuple[object, SymValue], 
             break_graph(because.NO_RULE, "a dict with keys of other than builtin types")
         vm.guard(GuardKind.KEYS, value.source, keys)
         return tuple(
-            (key, Lazy(Source(SourceKind.ITEM, key, value.source), value.obj[key]))
+            DictItem(
+                key, Lazy(Source(SourceKind.ITEM, key, value.source), value.obj[key]), Known(None, key)
+            )
             for key in keys
         )
     assert isinstance(contents, tuple)
@@ -154,7 +156,8 @@ def set_item(vm: Machine, value: SymValue, key: SymValue, item: SymValue) -> Non
     if isinstance(value, SymObject) and value.pytype is dict:
         if value.source is not None:
             break_graph(because.OUTSIDE_WRITE, "item of a dict")
-        write_contents(vm, value, with_item(dict_items(vm, value), dict_key(vm, key), item), "item")
+        contents = with_item(dict_items(vm, value), dict_key(vm, key), item, key)
+        write_contents(vm, value, contents, "item")
         return
     if isinstance(value, SymObject) and value.pytype is list:
         contents = vm.contents(value)
@@ -170,15 +173,10 @@ def set_item(vm: Machine, value: SymValue, key: SymValue, item: SymValue) -> Non
 
 
 def with_item(
-    items: tuple[tuple[object, SymValue], ...], key: object, item: SymValue
-) -> tuple[tuple[object, SymValue], ...]:
+    items: tuple[DictItem, ...], key: object, item: SymValue, spelled: SymValue
+) -> tuple[DictItem, ...]:
     """Return dict contents after ``d[key] = item``; a key keeps its place and its first spelling."""
-    for index, (known, _) in enumerate(items):
-        if known == key:
-            return (*items[:index], (known, item), *items[index + 1 :])
-    return (*items, (key, item))
-
-
-def in_range(vm: Machine, index: Dim, size: Dim) -> bool:
-    """Decide whether an index is in range."""
-    return vm.decide(Relation("<=", -size, index)) and vm.decide(Relation("<", index, size))
+    for index, known in enumerate(items):
+        if known.key == key:
+            return (*items[:index], known._replace(value=item), *items[index + 1 :])
+    return (*items, DictItem(key, item, spelled))

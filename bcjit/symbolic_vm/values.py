@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from types import CodeType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from bcjit.dims import Expr
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = [
     "NULL",
     "UNBOUND",
+    "DictItem",
     "Known",
     "Lazy",
     "Null",
@@ -133,7 +134,7 @@ class SymRange(SymValue):
 class SymObject(SymValue):
     """A list, dict or set. `initial` holds the contents until the first write puts them into the heap.
 
-    The contents of a list or set are a tuple of values; of a dict a tuple of (key, value) pairs in order.
+    The contents of a list or set are a tuple of values; of a dict a tuple of `DictItem` in order.
     A dict from outside that has only been read by key has `initial` None.
     """
 
@@ -141,6 +142,14 @@ class SymObject(SymValue):
     oid: int
     initial: tuple[object, ...] | None
     obj: object = None  # the live object of one from outside, during the capture
+
+
+class DictItem(NamedTuple):
+    """An item of a dict: the key as a constant, its value, and the key's own symbolic value (for its identity)."""
+
+    key: object
+    value: SymValue
+    spelled: SymValue
 
 
 @dataclass(frozen=True, slots=True, eq=False)
