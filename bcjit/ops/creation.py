@@ -291,12 +291,17 @@ def identity(e: Emitter, n: Operand, dtype: Operand = None) -> Value:
     return eye(e, n, dtype=as_dtype(dtype))
 
 
-def _from_sequence(e: Emitter, items: Sequence[Operand]) -> Value:
+def _from_sequence(e: Emitter, items: Sequence[Operand], target: DType | None) -> Value:
     """Return the array of a list of numbers and arrays; dtypes are promoted as found, not weakly."""
     if not any(_holds_value(e, item) for item in items):
-        return e.array(items)
+        value = e.array(items)
+        if target is None or target == value.dtype:
+            return value
+        # A number may not fit the dtype.
+        e.may_fail()
+        return copy(e, value, target)
     parts = [
-        _from_sequence(e, item) if isinstance(item, tuple | list) else e.array(item)
+        _from_sequence(e, item, target) if isinstance(item, tuple | list) else e.array(item)
         for item in items
     ]
     shape = parts[0].shape
@@ -305,8 +310,9 @@ def _from_sequence(e: Emitter, items: Sequence[Operand]) -> Value:
     for part in parts[1:]:
         if not all(equal(e, a, b) for a, b in zip(part.shape, shape, strict=True)):
             raise Unsupported("an array of parts of different shapes")
-    # NumPy asks the size of each part only for arrays without elements (object dtypes come from there).
-    dtype = np.result_type(*(part.dtype for part in parts))
+    if target is not None:
+        e.may_fail()
+    dtype = target or np.result_type(*(part.dtype for part in parts))
     new = Basic((NewAxis(), *(Range(0, 1, dim) for dim in shape)))
     return e.concat([e.view(part, new) for part in parts], 0, dtype)
 
@@ -321,17 +327,10 @@ def _as_array(e: Emitter, a: Operand, dtype: Operand, copying: Operand) -> Value
     target = as_dtype(dtype)
     if copying not in {None, True}:
         raise Unsupported("copy=False raises if a copy is needed")
-    sequence = isinstance(a, tuple | list)
     if isinstance(a, tuple | list):
-        if target is not None:
-            raise Unsupported("a dtype for a sequence")
-        value = _from_sequence(e, a)
-    else:
-        value = e.array(a)
-    same = target is None or target == value.dtype
-    if sequence and same:
-        return value
-    if copying or not same:
+        return _from_sequence(e, a, target)
+    value = e.array(a)
+    if copying or target not in {None, value.dtype}:
         return copy(e, value, target)
     return value
 

@@ -187,6 +187,9 @@ def _binary_operator(
             raise Unsupported("no operand is an array")
         if isinstance(y, list | tuple):
             raise Unsupported("a NumPy scalar and a sequence")
+        if e.weak_type(x) is complex and e.is_value(y) and y.dtype == np.float64:
+            # np.float64 is a float, so Python's complex computes with it.
+            raise Unsupported("a Python complex number and a NumPy scalar")
         if not function.compares:
             e.may_fail()
     return unwrap(e, apply(e, *_fast_power(e, function, x, y)))

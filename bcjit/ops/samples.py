@@ -586,7 +586,11 @@ def to_arrays(dtype: np.dtype[Any]) -> Iterator[Sample]:
     ):
         yield sample(items)
     yield sample([row, row[:2]])
-    yield sample([1, 2], np.float32)
+    for name in (np.float32, np.int8, np.bool_, complex):
+        yield sample([1, 2.5], name)
+        yield sample([1, 300], name)
+        yield sample([row[0], 2], name)
+        yield sample([row, [1, 2, 3]], dtype=name)
     yield sample(row, copy=None)
     yield sample(row, copy=False)
 
