@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import subprocess
 import sys
 import types
 import weakref
+from pathlib import Path
 
 import pytest
 from core_kit import (
@@ -300,3 +302,12 @@ def test_capture_keeps_no_arguments():
     del thing
     assert ref() is None
     assert restart(None, None, None, None, None) is None
+
+
+@pytest.mark.valgrind
+def test_valgrind_finds_nothing_in_the_extension():
+    script = Path(__file__).with_name("valgrind_core.sh")
+    done = subprocess.run(
+        ["/bin/sh", script, sys.executable], check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
