@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
+import numpy as np
+
 from bcjit.ops import samples
 from bcjit.ops.emitter import Basic, DType, Emitter, Operand, Range, Value
 from bcjit.ops.opdef import Spelling, Unsupported, WouldRaise
