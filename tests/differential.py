@@ -22,7 +22,10 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
+from _pytest.outcomes import OutcomeException
 from pictures import Painter, Picture, differences
+
+from bcjit.errors import InternalError
 
 Function = Callable[..., Any]
 Transform = Callable[[Function], Function]
@@ -30,6 +33,9 @@ Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 Call = Callable[[], Arguments]  # makes fresh arguments for one call
 
 _HERE = frozenset({__file__})
+
+# A mistake inside bcjit (raised under config.strict) fails the test as it is: it is no outcome.
+_FATAL = (KeyboardInterrupt, InternalError, OutcomeException)
 
 
 def args(*positional: Any, **keyword: Any) -> Arguments:
@@ -154,7 +160,7 @@ def _call(fn: Function, arguments: Arguments, in_except: bool) -> tuple[str, Any
     if not in_except:
         try:
             return "returned", fn(*positional, **keyword), sys.exc_info()[1]
-        except KeyboardInterrupt:
+        except _FATAL:
             raise
         except BaseException as error:
             return "raised", error, None
@@ -163,7 +169,7 @@ def _call(fn: Function, arguments: Arguments, in_except: bool) -> tuple[str, Any
     except Outer:
         try:
             return "returned", fn(*positional, **keyword), sys.exc_info()[1]
-        except KeyboardInterrupt:
+        except _FATAL:
             raise
         except BaseException as error:
             return "raised", error, None

@@ -13,6 +13,13 @@ import bcjit
 COMPILES = hasattr(bcjit, "compile")
 
 
+def _compile(fn, backend):
+    # A mistake inside bcjit runs the frame plainly, which no comparison would see: let it raise.
+    # The fixture of conftest.py puts the setting back after each test.
+    bcjit.config.strict = True
+    return bcjit.compile(fn, backend=backend)
+
+
 def identity(fn):
     """Compile nothing."""
     return fn
@@ -20,28 +27,28 @@ def identity(fn):
 
 def compile_eager(fn):
     """Compile under the eager backend."""
-    return bcjit.compile(fn, backend="eager")
+    return _compile(fn, "eager")
 
 
 def compile_print(fn):
     """Compile under the print backend; what it prints goes elsewhere than the function's own prints."""
     from bcjit.backends import PrintBackend
 
-    return bcjit.compile(fn, backend=PrintBackend(io.StringIO()))
+    return _compile(fn, PrintBackend(io.StringIO()))
 
 
 def compile_counting(fn):
     """Compile under the backend that counts."""
     from bcjit.backends.testing import CountingBackend
 
-    return bcjit.compile(fn, backend=CountingBackend())
+    return _compile(fn, CountingBackend())
 
 
 def compile_failing(fn, at):
     """Compile so that each graph fails before its node `at`."""
     from bcjit.backends.testing import FailingBackend
 
-    return bcjit.compile(fn, backend=FailingBackend(at=at))
+    return _compile(fn, FailingBackend(at=at))
 
 
 def captured_nodes(compiled):

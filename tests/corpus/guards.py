@@ -248,3 +248,46 @@ def keyword_dicts_of_other_orders():
         lambda: args(floats(2)),
         lambda: args(floats(2), other=1),
     )
+
+
+class Holder:
+    """Has attributes or not."""
+
+    def __init__(self, **attributes):
+        self.__dict__.update(attributes)
+
+
+@entry("guards raises printing")
+def unused_reads_that_fail_later():
+    def fn(x, table, holder):
+        a = table["k"]
+        b = holder.attribute
+        y = x * 2
+        print("read")
+        return a, b, y
+
+    full = {"k": [1]}
+    return world(
+        fn,
+        lambda: args(floats(2), full, Holder(attribute=2)),
+        lambda: args(floats(2), {}, Holder(attribute=2)),
+        lambda: args(floats(2), full, Holder()),
+        lambda: args(floats(2), (1,), Holder(attribute=2)),
+        lambda: args(floats(2), full, Holder(attribute="other")),
+    )
+
+
+@entry("guards raises printing globals")
+def global_read_but_not_used_vanishes():
+    def fn(x):
+        v = TABLE_FOR_A_WHILE  # noqa: F821
+        y = x + 1
+        print("read")
+        return v, y
+
+    def between(number):
+        globals().pop("TABLE_FOR_A_WHILE", None)
+        if number % 3 != 1:
+            globals()["TABLE_FOR_A_WHILE"] = number
+
+    return world(fn, *[lambda: args(floats(2))] * 3, between=between)
