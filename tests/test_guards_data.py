@@ -343,8 +343,9 @@ def test_facts_become_relation_guards():
     assert hash(one) == hash(relation_guard(env.facts[0], sources, WHY))
     with pytest.raises(ValueError, match="one with symbols"):
         relation_guard(Relation("==", 0, 0), sources, WHY)
-    with pytest.raises(ValueError, match="have none"):
-        SymbolicRelation(env.facts[0], ())
+    for given in [(), (*one.expected.symbols, (Symbol("c"), Y))]:
+        with pytest.raises(ValueError, match="for no other"):
+            SymbolicRelation(env.facts[0], given)
 
 
 def test_sources_of_a_guard_are_all_that_it_reads():

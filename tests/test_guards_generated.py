@@ -139,7 +139,7 @@ def make_array(dtype, shape, how):
 arrays = st.builds(
     make_array,
     st.sampled_from(DTYPES),
-    st.lists(st.integers(0, 3), max_size=3).map(tuple),
+    st.sampled_from([(), (0,), (1,), (3,), (2, 3), (1, 0), (3, 1, 2)]),
     st.sampled_from(["", "", "transposed", "reversed", "strided", "sub", "scalar"]),
 )
 
@@ -192,6 +192,7 @@ leaves = st.one_of(
     constants,
     arrays,
     arrays,
+    arrays,
     st.sampled_from(CLASSES),
     st.sampled_from(
         [np, np.add, len, Plain.method, vars(Plain)["computed"], frozenset({1}), {2, 3}]
@@ -213,18 +214,11 @@ def make_roots(arguments, attributes, contents, empty, own_closure):
 
 all_roots = st.builds(
     make_roots,
-    st.lists(values, min_size=2, max_size=3),
+    st.tuples(arrays, arrays, values, values),
     st.dictionaries(st.sampled_from([*NAMES, "len"]), values, max_size=2),
     values,
     st.booleans(),
     st.booleans(),
-)
-root_sources = st.one_of(
-    *([st.integers(0, 2).map(lambda index: Source(SourceKind.LOCAL, (index, f"v{index}")))] * 5),
-    st.sampled_from([*NAMES, "np", "len"]).map(lambda name: Source(SourceKind.GLOBAL, name)),
-    st.sampled_from(["len", "a"]).map(lambda name: Source(SourceKind.BUILTIN, name)),
-    st.integers(0, 1).map(lambda index: Source(SourceKind.CELL, (index, "c"))),
-    st.sampled_from([Source(SourceKind.GLOBALS), Source(SourceKind.BUILTINS)]),
 )
 names = st.sampled_from(NAMES)
 STEPS = {
@@ -238,38 +232,62 @@ STEPS = {
     SourceKind.MEMBER: st.sampled_from(list(MEMBERS)),
     SourceKind.CELL_OF: st.integers(0, 1),
 }
-# What is worth trying on a value of this type; anything may be tried on anything.
+# What is worth trying on a value of this type, with which keys; anything may be tried on anything.
 PLAUSIBLE = {
-    list: [SourceKind.ITEM, SourceKind.LENGTH],
-    tuple: [SourceKind.ITEM, SourceKind.LENGTH, SourceKind.CELL_OF],
-    dict: [SourceKind.ITEM, SourceKind.LENGTH],
-    str: [SourceKind.LENGTH],
-    np.ndarray: [SourceKind.SHAPE],
-    types.ModuleType: [SourceKind.MODULE_ATTR],
-    types.FunctionType: [SourceKind.MEMBER],
-    types.MethodType: [SourceKind.MEMBER],
-    property: [SourceKind.MEMBER],
-    staticmethod: [SourceKind.MEMBER],
-    type: [SourceKind.MRO],
+    list: lambda value: [
+        (SourceKind.LENGTH, None),
+        *((SourceKind.ITEM, index) for index in range(-1, len(value))),
+    ],
+    tuple: lambda value: [
+        (SourceKind.LENGTH, None),
+        (SourceKind.CELL_OF, 0),
+        *((SourceKind.ITEM, index) for index in range(len(value))),
+    ],
+    dict: lambda value: [
+        (SourceKind.LENGTH, None),
+        *((SourceKind.ITEM, key) for key in list(value)[-3:] if is_constant_key(key)),
+    ],
+    str: lambda _value: [(SourceKind.LENGTH, None)],
+    np.ndarray: lambda value: [(SourceKind.SHAPE, axis) for axis in range(value.ndim)],
+    types.ModuleType: lambda _value: [(SourceKind.MODULE_ATTR, name) for name in [*NAMES, "add"]],
+    types.FunctionType: lambda _value: [
+        (SourceKind.MEMBER, name) for name in ["code", "defaults", "kwdefaults", "closure"]
+    ],
+    types.MethodType: lambda _value: [(SourceKind.MEMBER, name) for name in ["self", "func"]],
+    property: lambda _value: [(SourceKind.MEMBER, "fget")],
+    staticmethod: lambda _value: [(SourceKind.MEMBER, "func")],
+    type: lambda _value: [(SourceKind.MRO, name) for name in [*NAMES, "sum"]],
 }
+ROOTS = [
+    *(Source(SourceKind.LOCAL, (index, f"v{index}")) for index in range(4)),
+    *(Source(SourceKind.GLOBAL, name) for name in [*NAMES, "np", "len"]),
+    *(Source(SourceKind.CELL, (index, "c")) for index in range(2)),
+    *(Source(kind) for kind in (SourceKind.GLOBALS, SourceKind.BUILTINS)),
+    *(Source(SourceKind.BUILTIN, name) for name in ("len", "a")),
+]
 
 
-def draw_source(draw, where):
-    source = draw(root_sources)
-    for _ in range(draw(st.integers(0, 3))):
+def sources_of(where):
+    """Return what can be reached in a few plausible steps, whether it is there or not."""
+    reached, at = list(ROOTS), 0
+    while at < len(reached) < 150:
+        source, at = reached[at], at + 1
         try:
             value = fetch(source, where)
         except Unavailable:
-            return source
-        likely = PLAUSIBLE.get(type(value), [SourceKind.ATTR, SourceKind.TYPE])
-        kind = draw(st.sampled_from([*likely * 8, *STEPS]))
-        key = draw(
-            st.sampled_from(list(value))
-            if kind is SourceKind.ITEM and type(value) is dict and value and draw(st.booleans())
-            else STEPS[kind]
+            continue
+        otherwise = [(SourceKind.ATTR, name) for name in NAMES]
+        steps = (
+            PLAUSIBLE.get(type(value), lambda _value: otherwise)(value)
+            if type(value) not in (int, type(None))
+            else []
         )
-        source = Source(kind, key if is_constant_key(key) else None, source)
-    return source
+        reached.extend(
+            Source(kind, key, source)
+            for kind, key in [*steps, (SourceKind.TYPE, None)]
+            if len(source.chain()) < 5
+        )
+    return reached
 
 
 def current(source, where):
@@ -277,6 +295,26 @@ def current(source, where):
         return fetch(source, where)
     except Unavailable:
         return None
+
+
+# Guard kinds that say something of values of one type.
+SUBJECTS = {
+    GuardKind.ARRAY: np.ndarray,
+    GuardKind.OVERLAP: np.ndarray,
+    GuardKind.KEYS: dict,
+    GuardKind.ABSENT: dict,
+    GuardKind.RELATION: np.ndarray,
+}
+
+
+def draw_source(draw, where, subject=None):
+    sources = sources_of(where)
+    fitting = [source for source in sources if type(current(source, where)) is subject]
+    source = draw(st.sampled_from(fitting or sources))
+    if draw(st.sampled_from([False] * 7 + [True])):
+        kind = draw(st.sampled_from(list(STEPS)))
+        source = Source(kind, draw(STEPS[kind]), source)
+    return source
 
 
 def identity_of(value):
@@ -312,11 +350,12 @@ def draw_relation(draw, where):
     )
     relation = Relation(op, left, right)
     assume(relation.constant() is None)
-    return SymbolicRelation(relation, sources)
+    used = tuple((symbol, source) for symbol, source in sources if symbol in relation.symbols())
+    return SymbolicRelation(relation, used)
 
 
 def draw_number_source(draw, where):
-    source = draw_source(draw, where)
+    source = draw_source(draw, where, draw(st.sampled_from([np.ndarray, np.ndarray, list, int])))
     value = current(source, where)
     # By type, not isinstance: that would ask the value for its __class__.
     if type(value) is np.ndarray and value.ndim:
@@ -328,9 +367,11 @@ def draw_number_source(draw, where):
 
 def draw_guard(draw, where):
     kind = draw(st.sampled_from(list(GuardKind)))
-    source = draw_source(draw, where)
-    value = current(source, where) if draw(st.integers(0, 3)) else draw(values)
-    other = source if draw(st.booleans()) else draw_source(draw, where)
+    source = draw_source(draw, where, SUBJECTS.get(kind))
+    value = (
+        current(source, where) if draw(st.sampled_from([True, True, True, False])) else draw(values)
+    )
+    other = source if draw(st.booleans()) else draw_source(draw, where, SUBJECTS.get(kind))
     match kind:
         case GuardKind.TYPE:
             expected = type(value)
@@ -374,7 +415,7 @@ def cases(draw):
     return guards, [where, draw(all_roots)]
 
 
-@settings(max_examples=250)
+@settings(max_examples=150)
 @given(case=cases())
 def test_c_and_python_name_the_same_first_failing_guard(case):
     guards, places = case

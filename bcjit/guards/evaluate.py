@@ -62,6 +62,8 @@ GENERIC_TYPES: Final[tuple[type, ...]] = (
         types.CellType,
         types.SimpleNamespace,
     ),
+    *(types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType),
+    *(types.MethodDescriptorType, types.ClassMethodDescriptorType),
     *(collections.defaultdict, collections.deque, functools.partial),
     *(np.ndarray, np.generic, np.dtype, np.ufunc),
 )

@@ -187,9 +187,12 @@ class SymbolicRelation:
     symbols: tuple[tuple[Symbol, Source], ...]
 
     def __post_init__(self) -> None:
-        missing = self.relation.symbols() - {symbol for symbol, _ in self.symbols}
-        if missing:
-            msg = f"symbols: a source for each symbol of the relation is expected, {sorted(map(str, missing))} have none"
+        given = {symbol for symbol, _ in self.symbols}
+        if given != self.relation.symbols():
+            msg = (
+                f"symbols: a source for each symbol of {self.relation} and for no other is expected, "
+                f"got {sorted(map(str, given))}"
+            )
             raise ValueError(msg)
 
 
