@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import types
 
-from bcjit.guards import Guard, GuardKind, Roots, Source, SourceKind, compile_guards, first_failing
+from bcjit.dims import Relation
+from bcjit.guards import (
+    Guard,
+    GuardKind,
+    Roots,
+    Source,
+    SourceKind,
+    SymbolicRelation,
+    compile_guards,
+    first_failing,
+)
 from bcjit.meta import SourceLine
 
 WHY = SourceLine("/home/user/model.py", 12, "step")
@@ -44,3 +54,11 @@ def holds_for_both(one, where):
 
 def function_with(globals_, code=plain.__code__, closure=None):
     return types.FunctionType(code, globals_, None, None, closure)
+
+
+def relation_between(op, limit, *symbols):
+    """Return the guard that the product of the symbols compares so with the limit."""
+    product = 1
+    for symbol, _ in symbols:
+        product = product * symbol
+    return guard("RELATION", symbols[0][1], SymbolicRelation(Relation(op, product, limit), symbols))
