@@ -67,6 +67,14 @@ class SlotAndDict(Slotted):
     pass
 
 
+class Borrowing:
+    value = Slotted.value
+
+
+BORROWING = Borrowing()
+vars(BORROWING)["value"] = 1
+
+
 class Opaque(Base):
     def __getattribute__(self, name):
         raise AssertionError("no guard runs this")
@@ -300,6 +308,7 @@ SOURCES = {
         attr(NAMESPACE, "field", 4),
         attr(FUNCTION_ATTRIBUTE, "tag", "t"),
         attr(slice(5, 6), "stop", 6),
+        no_attr(BORROWING, "value"),
         no_attr(SPLIT, "missing"),
         no_attr(SPLIT, "inherited"),
         no_attr(SPLIT, "method"),
@@ -705,8 +714,8 @@ GUARDS = {
         ),
         Sample(
             guard("NO_INSTANCE_ATTR", X, "value"),
-            [roots(SPLIT)],
-            [roots(Slotted(1)), roots(SlotAndDict(1))],
+            [roots(SPLIT), roots(Borrowing())],
+            [roots(Slotted(1)), roots(SlotAndDict(1)), roots(BORROWING)],
         ),
         Sample(
             guard("NO_INSTANCE_ATTR", X, "data"),

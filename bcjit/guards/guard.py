@@ -148,6 +148,11 @@ def _qualified(obj: type) -> str:
     return str(type.__dict__["__qualname__"].__get__(obj))
 
 
+def with_article(noun: str) -> str:
+    """Put a or an in front: an int64, a uint8."""
+    return f"{'an' if noun[:1].lower() in set('aeio') else 'a'} {noun}"
+
+
 def label(obj: object) -> str:
     """Describe an object without running its code: ``numpy.add``, ``class Model``, ``function f``, ``a Model object``."""
     if is_constant_key(obj):
@@ -159,7 +164,7 @@ def label(obj: object) -> str:
         return f"class {_qualified(obj)}"
     if np.dtype in type.__dict__["__mro__"].__get__(type(obj)):
         return f"dtype {obj}"
-    return f"a {_qualified(type(obj))} object"
+    return f"{with_article(_qualified(type(obj)))} object"
 
 
 def _module_label(obj: types.ModuleType) -> str:
@@ -175,7 +180,7 @@ _LABELS: Final[dict[type, Callable[..., str]]] = {
     types.ModuleType: _module_label,
     types.CodeType: lambda obj: f"code of {obj.co_qualname}",
     np.ufunc: lambda obj: f"ufunc {obj.__name__}",
-    np.ndarray: lambda obj: f"a {obj.dtype} array of shape {obj.shape}",
+    np.ndarray: lambda obj: f"{with_article(str(obj.dtype))} array of shape {obj.shape}",
 }
 
 

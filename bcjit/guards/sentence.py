@@ -18,7 +18,15 @@ from bcjit.guards.evaluate import (
     holds,
     same_dtype,
 )
-from bcjit.guards.guard import DEAD, Guard, GuardKind, Identity, SymbolicRelation, label
+from bcjit.guards.guard import (
+    DEAD,
+    Guard,
+    GuardKind,
+    Identity,
+    SymbolicRelation,
+    label,
+    with_article,
+)
 from bcjit.guards.source import Source, SourceKind, is_constant_key
 
 __all__ = ["describe", "sentence"]
@@ -64,7 +72,7 @@ def _count(number: int, noun: str) -> str:
 
 def _describe_array(subject: str, expected: Any) -> str:
     dtype, ndim = expected
-    return f"{subject} is a {dtype} array of {_count(ndim, 'dimension')}"
+    return f"{subject} is {with_article(str(dtype))} array of {_count(ndim, 'dimension')}"
 
 
 def _describe_absent(guard: Guard) -> str:
@@ -169,7 +177,7 @@ def _array_clash(guard: Guard, value: object, _roots: Roots) -> _Clash:
     subject = _named(guard.source)
     dtype, ndim = cast("tuple[np.dtype[Any], int]", guard.expected)
     if type(value) is not np.ndarray:
-        return f"{subject}: a {dtype} array was expected", _show(value)
+        return f"{subject}: {with_article(str(dtype))} array was expected", _show(value)
     if not same_dtype(value.dtype, dtype):
         found = str(value.dtype)
         return f"{subject}: dtype {dtype} was expected", f"another dtype {found}" if found == str(
@@ -282,5 +290,6 @@ def sentence(guard: Guard, roots: Roots) -> str:
     try:
         claim, found = _clash(guard, roots)
     except Unavailable as error:
-        return f"{describe(guard)} was expected {relied}, but there is no such value now ({_unreadable(guard, roots, error)})"
+        reason = _unreadable(guard, roots, error)
+        return f"it was expected that {describe(guard)} {relied}, but there is no such value now ({reason})"
     return f"{claim} {relied}, got {found}"
