@@ -535,6 +535,38 @@ def test_values_of_a_captured_frame_die_when_the_code_lets_them_go():
     assert array.shape == (3,)
 
 
+@pytest.mark.parametrize(
+    "how", ["hit", "graph", "capture", "captured graph", "bail-out", "parts", "miss"]
+)
+def test_keyword_dict_has_as_many_references_as_in_plain_python(how):
+    source = "def f(**kw):\n return sys.getrefcount(kw)\n"
+    f = function_at(1, source, sys=sys)
+    residual = function_at(1, source.replace("**", ""), sys=sys)
+    graph = function_at(1, "def r(kw):\n g = 'GRAPH'\n g()\n return sys.getrefcount(kw)\n", sys=sys)
+    fails = function_at(1, "def r(kw):\n g = 'GRAPH'\n return g()\n")
+    succeeds = _core.GraphCall(lambda: None, None)
+    rest = part_of(function_at(1, source.replace("**", ""), sys=sys))
+    d = {
+        "hit": lambda: dispatcher(f, entry_of(residual)),
+        "graph": lambda: dispatcher(f, entry_of(graph, GRAPH=succeeds)),
+        "capture": lambda: dispatcher(f, on_miss=lambda *_: entry_of(residual)),
+        "captured graph": lambda: dispatcher(f, on_miss=lambda *_: entry_of(graph, GRAPH=succeeds)),
+        "bail-out": lambda: dispatcher(f, entry_of(fails, GRAPH=failing())),
+        "parts": lambda: dispatcher(f, entry_of(next_of, returns=False, NEXT=rest)),
+        "miss": lambda: dispatcher(f, on_miss=lambda *_: None),
+    }[how]()
+    assert [d(a=1), d(a=1)] == [f(a=1)] * 2
+
+
+def test_code_runs_with_the_functions_own_builtins():
+    names = {"__builtins__": {"len": lambda x: "own len"}}
+    exec("def f(x): return 'plain'\ndef new(x): return len(x)\n", names)
+    names["__builtins__"] = {"len": lambda x: "later len"}
+    assert names["new"]([]) == "own len"
+    d = dispatcher(names["f"], entry_of(names["new"]))
+    assert [d([]), d([])] == ["own len", "own len"]
+
+
 def test_unused_values_of_a_part_die_before_the_next_part():
     log = []
     rest = part_of(function_at(1, "def rest(log):\n log.append('rest')\n return log\n"))

@@ -260,8 +260,8 @@ def test_keyword_strings_of_a_users_class_are_bound_by_python_alone():
 def test_collection_during_argument_binding_does_not_bring_the_wrong_frame():
     """The function is also a finalizer, and binding allocates enough to start a collection."""
 
-    def f(self, **kw):
-        return ("plain", kw)
+    def f(self, *args):
+        return ("plain", args)
 
     class Cyclic:
         __del__ = f
@@ -269,20 +269,21 @@ def test_collection_during_argument_binding_does_not_bring_the_wrong_frame():
         def __init__(self):
             self.me = self
 
-    on_miss = capturing(lambda: entry_of(lambda self, kw: ("new", kw)))
+    on_miss = capturing(lambda: entry_of(lambda self, args: ("new", args)))
+    many = tuple(range(40))  # a tuple of this length comes from no free list
     old = gc.get_threshold()
     gc.collect()
     try:
-        for threshold in range(1, 30):
+        for threshold in range(1, 40):
             gc.set_threshold(0)
             d = dispatcher(f, on_miss=on_miss)
             Cyclic()
             gc.set_threshold(threshold)
-            assert d(None, a=1) == ("new", {"a": 1})
+            assert d(None, *many) == ("new", many)
             assert gc.isenabled()
     finally:
         gc.set_threshold(*old)
-    assert all(values[1] for *_, values in on_miss.calls)
+    assert all(values[1] == many for *_, values in on_miss.calls)
 
 
 def test_capture_within_a_capture():

@@ -6,8 +6,9 @@ import gc
 import threading
 
 import test_core_leaks as leaks
-from bcjit import _core
 from core_kit import dispatcher, entry_of
+
+from bcjit import _core
 
 
 def main() -> None:
