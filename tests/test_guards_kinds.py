@@ -749,6 +749,10 @@ GUARDS = {
             guard("UNBOUND_CELL", step("CELL_OF", INNER_CLOSURE, NUMBER_CELL)), [], [roots(CLOSED)]
         ),
     ],
+    GuardKind.PRESENT: [
+        Sample(guard("PRESENT", step("ITEM", X, "k")), [roots({"k": None})], [roots({}), roots(3)]),
+        Sample(guard("PRESENT", step("ATTR", X, "own")), [roots(Plain(own=None))], [roots(object())]),
+    ],
     GuardKind.KEYS: [
         Sample(
             guard("KEYS", X, ("a", 1, None)),

@@ -223,6 +223,16 @@ SENTENCES = [
         ],
     ),
     (
+        guard("PRESENT", step("ITEM", X, "k")),
+        "x['k'] exists",
+        [
+            (
+                roots({}),
+                f"it was expected that x['k'] exists {LINE}, but there is no such value now (x: there is no 'k')",
+            ),
+        ],
+    ),
+    (
         guard("UNBOUND_CELL", CELL),
         "total is not assigned",
         [

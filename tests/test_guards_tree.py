@@ -174,6 +174,7 @@ def every_kind():
         guard("IDENTITY", step("MEMBER", arg(2, "f"), "code"), Identity(function.__code__)),
         guard("EQUALS", step("CELL_OF", step("MEMBER", arg(2, "f"), "closure"), 0), 5),
         guard("UNBOUND_CELL", Source(SourceKind.CELL, (0, "c"))),
+        guard("PRESENT", step("MEMBER", arg(2, "f"), "code")),
         guard("IDENTITY", Source(SourceKind.BUILTIN, "len"), Identity(len)),
         guard(
             "IDENTITY",

@@ -257,6 +257,24 @@ static PyObject *fitted(PyObject *callable, PyObject *fn)
     return own;
 }
 
+/* A bound method of a Python function: the same method of what is called instead of the function. */
+static PyObject *callee_method(PyObject *method, PyObject *tag)
+{
+    PyObject *const pair[] = {PyMethod_GET_FUNCTION(method), tag};
+    if (!PyFunction_Check(pair[0])) {
+        return Py_NewRef(method);
+    }
+    PyObject *function = bcjit_callee(NULL, pair, 2);
+    if (function == NULL) {
+        return NULL;
+    }
+    PyObject *bound = function == pair[0]
+                          ? Py_NewRef(method)
+                          : PyMethod_New(function, PyMethod_GET_SELF(method));
+    Py_DECREF(function);
+    return bound;
+}
+
 PyObject *bcjit_callee(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs)
 {
     if (nargs != 2) {
@@ -264,6 +282,9 @@ PyObject *bcjit_callee(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ss
         return NULL;
     }
     PyObject *fn = args[0], *tag = args[1];
+    if (PyMethod_Check(fn)) {
+        return callee_method(fn, tag);
+    }
     if (!PyFunction_Check(fn)) {
         return Py_NewRef(fn);
     }

@@ -87,6 +87,7 @@ static bool guard_holds(Check *check, GuardRow *row)
     case GUARD_RELATION: return bcjit_relation_holds(check, row->relation);
     case GUARD_UNBOUND_CELL: return unbound_cell(check, row);
     case GUARD_EQUALS: return equals(row, &check->slots[row->source]);
+    case GUARD_PRESENT: return true;        /* its source has been fetched */
     default: break;
     }
     PyObject *value = bcjit_slot_object(&check->slots[row->source]);

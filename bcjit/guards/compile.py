@@ -198,6 +198,7 @@ _ROWS: Final[dict[GuardKind, Callable[[Guard, _Numbering], _Row]]] = {
     GuardKind.RELATION: _relation,
     GuardKind.SAME_OBJECT: _pair,
     GuardKind.OVERLAP: _pair,
+    GuardKind.PRESENT: _plain,
 }
 
 

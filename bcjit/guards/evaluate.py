@@ -408,6 +408,7 @@ _HOLDS: Final[dict[GuardKind, Callable[[object, Any, Roots], bool]]] = {
     GuardKind.KEYS: _keys,
     GuardKind.SAME_OBJECT: _same_object,
     GuardKind.OVERLAP: _overlap,
+    GuardKind.PRESENT: lambda value, expected, _roots: True,  # it has been fetched
 }
 
 

@@ -40,6 +40,7 @@ class GuardKind(IntEnum):
     RELATION = 8  # expected SymbolicRelation
     SAME_OBJECT = 9  # expected (other Source, bool)
     OVERLAP = 10  # expected (other Source, bool): memory extents of two exact ndarrays
+    PRESENT = 11  # there is a value at the source, whatever it is
 
 
 class _Dead:
@@ -234,6 +235,7 @@ _EXPECTED: Final[dict[GuardKind, tuple[Callable[[object], bool], str]]] = {
     ),
     GuardKind.SAME_OBJECT: (_is_flag_pair, "(Source, bool)"),
     GuardKind.OVERLAP: (_is_flag_pair, "(Source, bool)"),
+    GuardKind.PRESENT: (lambda expected: expected is None, "None"),
 }
 
 _CELL_KINDS: Final = (SourceKind.CELL, SourceKind.CELL_OF)

@@ -132,6 +132,7 @@ _DESCRIBE: Final[dict[GuardKind, Callable[[Guard], str]]] = {
     ),
     GuardKind.SAME_OBJECT: _describe_same_object,
     GuardKind.OVERLAP: _describe_overlap,
+    GuardKind.PRESENT: lambda guard: f"{_named(guard.source)} exists",
 }
 
 

@@ -148,7 +148,7 @@ def _module_attribute(
     namespace = types.ModuleType.__getattribute__(module, "__dict__")
     if value.source is None or name not in namespace:
         return break_graph(because.ATTRIBUTE, f"module {module.__name__}.{name}")
-    return Lazy(Source(SourceKind.MODULE_ATTR, name, value.source), namespace[name])
+    return vm.present(Source(SourceKind.MODULE_ATTR, name, value.source), namespace[name])
 
 
 def _raw_in_mro(cls: type, name: str) -> object:
@@ -191,7 +191,7 @@ def _bind_in_class(
         function = Lazy(member(source, "func"), raw.__func__)  # type: ignore[attr-defined]
         return SymMethod(None, owner, function)
     if kind is types.FunctionType or not _is_descriptor(raw):
-        return Lazy(source, raw)
+        return vm.present(source, raw)
     if kind in (types.MethodDescriptorType, types.WrapperDescriptorType):
         return vm.realize(Lazy(source, raw))
     return break_graph(because.ATTRIBUTE, f"{name}: a descriptor of type {kind.__name__}")
@@ -230,15 +230,15 @@ def _instance_attribute(
         stored = _stored(value.obj, name, raw)
         if stored is _MISSING:
             return break_graph(because.ATTRIBUTE, f"{cls.__name__}.{name} is not set")
-        return Lazy(Source(SourceKind.ATTR, name, value.source), stored)
+        return vm.present(Source(SourceKind.ATTR, name, value.source), stored)
     if _raw_in_mro(kind, "__set__") is not _MISSING:
         return break_graph(because.ATTRIBUTE, f"{cls.__name__}.{name}: a data descriptor")
     stored = _stored(value.obj, name, _MISSING)
     if stored is not _MISSING:
-        return Lazy(Source(SourceKind.ATTR, name, value.source), stored)
+        return vm.present(Source(SourceKind.ATTR, name, value.source), stored)
     vm.guard(GuardKind.NO_INSTANCE_ATTR, value.source, name)
     if kind is types.FunctionType:
-        return SymMethod(None, value, Lazy(in_class, raw))
+        return SymMethod(None, value, vm.present(in_class, raw))
     owner = Known(
         Source(SourceKind.TYPE, None, value.source), cls
     )  # the type is guarded with the instance

@@ -5,13 +5,13 @@ This is the door of the package: the compiler calls `capture` and reads a `Captu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import CellType, CodeType, FunctionType
 
 from bcjit.bytecode import decode
 from bcjit.fx_graph import Graph, Node
-from bcjit.guards import Guard, Roots, Source, SourceKind
+from bcjit.guards import Guard, GuardKind, Roots, Source, SourceKind
 from bcjit.symbolic_vm.handlers import CALL_OPS, HANDLERS, PROLOGUE
 from bcjit.symbolic_vm.machine import Machine, Settings
 from bcjit.symbolic_vm.realize import outside_cell, realize
@@ -122,13 +122,27 @@ def capture(
         spec=spec,
         frame=frame,
         graph=vm.graph,
-        guards=(*vm.guards, *vm.relation_guards()),
+        guards=(*_needed(vm.guards), *vm.relation_guards()),
         input_sources=dict(vm.input_sources),
         records=dict(vm.records),
         end=leave,
         end_position=_known(vm.end_position),
         steps=vm.steps,
     )
+
+
+def _needed(guards: Sequence[Guard]) -> Iterator[Guard]:
+    """Leave out that a value is there where something else is expected of it or of its parts."""
+    read: set[Source] = set()
+    for guard in guards:
+        for source in guard.sources():
+            base = source if guard.kind is not GuardKind.PRESENT else source.base
+            while base is not None and base not in read:
+                read.add(base)
+                base = base.base
+    for guard in guards:
+        if guard.kind is not GuardKind.PRESENT or guard.source not in read:
+            yield guard
 
 
 def _known(position: Position | None) -> Position:

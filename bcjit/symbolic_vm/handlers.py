@@ -205,7 +205,11 @@ def _load_deref(vm: Machine, frame: Frame, instruction: Instruction) -> None:
     value = vm.contents(cell)
     assert isinstance(value, SymValue)
     if value is UNBOUND:
+        if cell.initial is UNBOUND and cell.source is not None and cell.oid not in vm.state.heap:
+            vm.guard(GuardKind.UNBOUND_CELL, cell.source, None)
         break_graph(because.UNBOUND_NAME, _name(instruction))
+    if value is cell.initial and cell.source is not None:
+        vm.guard(GuardKind.PRESENT, cell.source, None)
     vm.push(value)
 
 
@@ -249,14 +253,14 @@ def _global(vm: Machine, frame: Frame, name: str) -> SymValue:
             if kind
             else Source(SourceKind.ITEM, name, here)
         )
-        return Lazy(source, frame.globals[name])
+        return vm.present(source, frame.globals[name])
     if not vm.same_builtins(frame.globals):
         break_graph(because.ATTRIBUTE, "builtins of another module")
     builtins = vm.builtins
     if name not in builtins:
         break_graph(because.UNBOUND_NAME, name)
     vm.guard(GuardKind.ABSENT, here, name)
-    return Lazy(Source(SourceKind.BUILTIN, name), builtins[name])
+    return vm.present(Source(SourceKind.BUILTIN, name), builtins[name])
 
 
 # ---------------------------------------------------------------------- attributes and operators
@@ -391,9 +395,7 @@ def _build_map(vm: Machine, frame: Frame, instruction: Instruction) -> None:
 @handles(Op.BUILD_CONST_KEY_MAP)
 def _build_const_key_map(vm: Machine, frame: Frame, instruction: Instruction) -> None:
     *items, keys = vm.popn(_count(instruction) + 1)
-    assert isinstance(keys, Known)
-    assert isinstance(keys.value, tuple)
-    _push_dict(vm, tuple(Known(None, key) for key in keys.value), tuple(items))
+    _push_dict(vm, items_of(vm, keys, "keys"), tuple(items))
 
 
 def _push_dict(vm: Machine, keys: tuple[SymValue, ...], items: tuple[SymValue, ...]) -> None:

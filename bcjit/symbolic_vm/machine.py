@@ -183,6 +183,11 @@ class Machine:
             self._guarded.add(guard)
             self.guards.append(guard)
 
+    def present(self, source: Source, obj: object) -> Lazy:
+        """Return the value at a source that may be missing another time, guarding that it is there."""
+        self.guard(GuardKind.PRESENT, source, None)
+        return Lazy(source, obj)
+
     def guard_same_object(self, left: Source, right: Source, *, same: bool) -> None:
         """Record that two places hold, or do not hold, one object."""
         self.guard(GuardKind.SAME_OBJECT, left, (right, same))

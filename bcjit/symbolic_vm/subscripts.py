@@ -115,7 +115,7 @@ def dict_lookup(vm: Machine, value: SymObject, key: object) -> object:
     if key not in value.obj:
         vm.guard(GuardKind.ABSENT, value.source, key)
         return MISSING
-    return Lazy(Source(SourceKind.ITEM, key, value.source), value.obj[key])
+    return vm.present(Source(SourceKind.ITEM, key, value.source), value.obj[key])
 
 
 def dict_items(vm: Machine, value: SymObject) -> tuple[DictItem, ...]:
@@ -142,7 +142,22 @@ def write_contents(vm: Machine, value: SymObject, contents: object, what: str) -
     """Change a list or dict made in the frame."""
     if value.source is not None:
         break_graph(because.OUTSIDE_WRITE, f"{what} of a {value.pytype.__name__}")
+    if _holds(vm, contents, value.oid):
+        break_graph(because.NO_RULE, f"a {value.pytype.__name__} that holds itself")
     vm.state = vm.state.with_heap(value.oid, contents)
+
+
+def _holds(vm: Machine, contents: object, oid: int) -> bool:
+    """Whether these contents lead to the object `oid`."""
+    if isinstance(contents, SymObject):
+        return contents.oid == oid or (
+            contents.source is None and _holds(vm, vm.contents(contents), oid)
+        )
+    if isinstance(contents, SymTuple):
+        return contents.source is None and _holds(vm, contents.items, oid)
+    if isinstance(contents, tuple):
+        return any(_holds(vm, item, oid) for item in contents)
+    return False
 
 
 def set_item(vm: Machine, value: SymValue, key: SymValue, item: SymValue) -> None:
