@@ -5,10 +5,10 @@
  *   BCJIT_CALLEE_CLEARS_FRAME     an evaluator must clear and pop its frame (else its caller does)
  *   BCJIT_RETURN_NONE             bytes of code that returns its constant 0 and needs no more stack
  *                                 than the least code of this version
- *   BCJIT_C_RECURSION_UNITS       what one evaluator entry takes from the C recursion count (0: no count)
+ *   BCJIT_C_RECURSION_UNITS       what an evaluator takes from the C recursion count (0: no count)
  *   bcjit_frame_code/func/local   borrowed contents of a frame
  *   bcjit_frame_is_fresh          no instruction of the frame has run
- *   bcjit_frame_replace_code      the frame's code, instruction pointer and stack top; new slots NULL
+ *   bcjit_frame_replace_code      the frame's code, instruction pointer, stack top; new slots NULL
  *   bcjit_current_frame           the innermost linked frame of a thread
  *   bcjit_code_framesize          slots a frame of this code takes on the data stack
  *   bcjit_code_get_extra/..       the extra slots of code objects
@@ -47,7 +47,7 @@
 
 typedef _PyInterpreterFrame bcjit_frame;
 
-/* ---- 3.11 ---------------------------------------------------------------------------------- */
+/* ---- 3.11 ------------------------------------------------------------------------------------ */
 #if PY_VERSION_HEX < 0x030C0000
 
 #define BCJIT_CALLEE_CLEARS_FRAME 0
@@ -85,7 +85,7 @@ static inline bool bcjit_tool_in_use(PyInterpreterState *Py_UNUSED(interp), int 
     return false;
 }
 
-/* ---- 3.12 ---------------------------------------------------------------------------------- */
+/* ---- 3.12 ------------------------------------------------------------------------------------ */
 #elif PY_VERSION_HEX < 0x030D0000
 
 #define BCJIT_CALLEE_CLEARS_FRAME 1
@@ -120,7 +120,7 @@ static inline bool bcjit_tool_in_use(PyInterpreterState *interp, int tool)
     return interp->monitoring_tool_names[tool] != NULL;
 }
 
-/* ---- 3.13 ---------------------------------------------------------------------------------- */
+/* ---- 3.13 ------------------------------------------------------------------------------------ */
 #elif PY_VERSION_HEX < 0x030E0000
 
 #define BCJIT_CALLEE_CLEARS_FRAME 1
@@ -158,7 +158,7 @@ static inline bool bcjit_tool_in_use(PyInterpreterState *interp, int tool)
     return interp->monitoring_tool_names[tool] != NULL;
 }
 
-/* ---- 3.14 and 3.15: tagged stack references ------------------------------------------------- */
+/* ---- 3.14 and 3.15: tagged stack references -------------------------------------------------- */
 #else
 
 #define BCJIT_CALLEE_CLEARS_FRAME 1
@@ -205,7 +205,7 @@ static inline bool bcjit_tool_in_use(PyInterpreterState *interp, int tool)
 
 #endif
 
-/* ---- the same on every version -------------------------------------------------------------- */
+/* ---- the same on every version --------------------------------------------------------------- */
 
 /* The evaluator field is written directly: from 3.13 on the public setter also throws away every
  * tier 2 trace. Those traces may not run while a hook is set, and none can: we hold the GIL and set

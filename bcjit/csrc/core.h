@@ -18,7 +18,7 @@
 #  define BCJIT_THREAD_LOCAL _Thread_local
 #endif
 
-/* ---- guards.c ------------------------------------------------------------------------------ */
+/* ---- guards.c -------------------------------------------------------------------------------- */
 extern PyTypeObject BcjitGuardTree_Type;
 int bcjit_guards_init(PyObject *module);
 /* -1 when every guard holds, else the index of the first that fails; never raises. */
@@ -57,7 +57,7 @@ typedef struct {
 typedef struct {
     PyObject_HEAD
     PyCodeObject *plain_code;
-    PyCodeObject *positional_code;          /* plain_code with its arguments bound; made when needed */
+    PyCodeObject *positional_code;          /* plain_code of bound arguments; made when needed */
     PyCodeObject *cleanup_code;             /* see hook.c; made when needed */
     PyFunctionObject *function;             /* spare function of positional_code; or NULL */
     PyObject *on_miss;                      /* NULL: never compile */
@@ -81,7 +81,7 @@ Entry *bcjit_part_hit(Part *part, PyObject *const *values, Py_ssize_t n, PyObjec
 PyCodeObject *bcjit_part_positional_code(Part *part);
 PyCodeObject *bcjit_part_cleanup_code(Part *part);
 
-/* ---- run.c: code run as a function on values --------------------------------------------------- */
+/* ---- run.c: code run as a function on values ------------------------------------------------- */
 typedef struct {                            /* what a function has besides its code */
     PyObject *globals;
     PyObject *builtins;                     /* NULL: those of globals */
@@ -125,7 +125,7 @@ void bcjit_disarm(PyThreadState *ts, Arm *arm);     /* nothing to do when the fr
 bool bcjit_hook_armed(void);
 bool bcjit_hook_installed(PyThreadState *ts);
 
-/* ---- driver.c: parts, one after another ------------------------------------------------------- */
+/* ---- driver.c: parts, one after another ------------------------------------------------------ */
 typedef struct {                            /* a part that is about to run, with all it needs */
     Part *part;                             /* owned */
     PyObject *closure;                      /* owned, or NULL */
@@ -163,12 +163,12 @@ PyObject *bcjit_follow(PyObject *next, PyObject *func);
 PyObject *bcjit_drive_state(State *state, PyObject *func);
 PyObject *bcjit_drive(PyObject *module, PyObject *const *args, Py_ssize_t nargs);
 
-/* ---- bind.c: arguments in the order of the fast locals ------------------------------------------ */
+/* ---- bind.c: arguments in the order of the fast locals --------------------------------------- */
 /* 1: bound; 0: cannot be bound here (call the function, it raises or binds); -1: error. */
 int bcjit_bind(PyFunctionObject *fn, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
                Values *values);
 
-/* ---- dispatch.c ------------------------------------------------------------------------------- */
+/* ---- dispatch.c ------------------------------------------------------------------------------ */
 typedef struct {
     PyObject_HEAD
     PyObject *fn;                           /* exact function, or NULL before __init__ */
@@ -185,25 +185,25 @@ extern PyTypeObject BcjitDispatcher_Type;
 PyObject *bcjit_dispatcher_new(PyObject *fn, Part *part);
 PyObject *bcjit_enable_vectorcall(PyObject *module, PyObject *cls);
 
-/* ---- graphcall.c ------------------------------------------------------------------------------ */
+/* ---- graphcall.c ----------------------------------------------------------------------------- */
 extern PyTypeObject BcjitGraphCall_Type;
 extern PyTypeObject BcjitBailOut_Type;
 int bcjit_graphcall_init(void);
 PyObject *bcjit_set_error_state_mapper(PyObject *module, PyObject *args);
 
-/* ---- codeslot.c ------------------------------------------------------------------------------- */
+/* ---- codeslot.c ------------------------------------------------------------------------------ */
 int bcjit_codeslot_init(void);
 PyObject *bcjit_get_code_slot(PyObject *module, PyObject *code);
 PyObject *bcjit_set_code_slot(PyObject *module, PyObject *args);
 PyObject *bcjit_callee(PyObject *module, PyObject *const *args, Py_ssize_t nargs);
 PyObject *bcjit_set_callee_factory(PyObject *module, PyObject *factory);
 
-/* ---- stack.c ---------------------------------------------------------------------------------- */
-/* Before a C function re-enters Python. -1: RecursionError is set. Else pass the result to leave. */
+/* ---- stack.c --------------------------------------------------------------------------------- */
+/* Before a C function re-enters Python. -1: RecursionError is set. Else hand the token to leave. */
 int bcjit_enter_call(PyThreadState *ts);
 void bcjit_leave_call(PyThreadState *ts, int token);
 
-/* ---- module.c --------------------------------------------------------------------------------- */
+/* ---- module.c -------------------------------------------------------------------------------- */
 extern vectorcallfunc bcjit_function_vectorcall;    /* of every Python function nobody changed */
 extern bool bcjit_tracing_override;
 static inline bool bcjit_tracing_active(PyThreadState *ts)

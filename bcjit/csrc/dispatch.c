@@ -10,7 +10,7 @@ typedef struct {                            /* one call, as it came */
     PyObject *const *args;
     size_t nargsf;
     PyObject *kwnames;
-    Values *bound;                          /* our references to its values; NULL: the caller's do */
+    Values *bound;                          /* references to its values; NULL: the caller's */
 } Call;
 
 static PyObject *call_plain(const Call *call)
@@ -31,7 +31,7 @@ static void drop_bound(const Call *call)
     }
 }
 
-/* What follows the run of an entry's code on values, which belong to call->bound or to the caller. */
+/* What follows the run of an entry's code on values, which call->bound or the caller owns. */
 static PyObject *after_entry(const Call *call, Entry *entry, PyObject *result,
                              PyObject *const *values, Py_ssize_t n, PyObject *handled)
 {
@@ -138,7 +138,7 @@ static PyObject *Dispatcher_vectorcall(PyObject *callable, PyObject *const *args
     return result;
 }
 
-/* ---- the Python type ------------------------------------------------------------------------------ */
+/* ---- the Python type ------------------------------------------------------------------------- */
 
 static int initialise(Dispatcher *self, PyObject *fn, Part *part)
 {
@@ -270,7 +270,7 @@ PyTypeObject BcjitDispatcher_Type = {
     .tp_getset = Dispatcher_getset,
 };
 
-/* Python subclasses do not inherit the flags that make calls and method calls cheap (3.11: neither). */
+/* Python subclasses do not inherit the flags that make calls and method calls cheap. */
 PyObject *bcjit_enable_vectorcall(PyObject *Py_UNUSED(module), PyObject *cls)
 {
     if (!PyType_Check(cls) || !PyType_IsSubtype((PyTypeObject *)cls, &BcjitDispatcher_Type)) {

@@ -1,12 +1,12 @@
-/* driver.c - runs a part and, while a part's code hands back the next one, the next; they never nest.
+/* driver.c - runs a part and, while its code hands back a next one, the next; they never nest.
  *
  * What an entry's code returns is the function's value (entry.returns) or a tuple
- * (next_part, closure_or_None, value...). Error handling keeps one promise: whatever plain code runs
+ * (next_part, closure_or_None, value...). Error handling keeps one promise: plain code that runs
  * after a failed graph finds the interpreter as if the graph had never been tried.
  */
 #include "core.h"
 
-/* ---- State ------------------------------------------------------------------------------------- */
+/* ---- State ----------------------------------------------------------------------------------- */
 
 int bcjit_state_init(State *state, Part *part, PyObject *closure, PyObject *const *values,
                      Py_ssize_t n)
@@ -46,7 +46,7 @@ static int state_load(State *state, PyObject *tuple)
                             ((PyTupleObject *)tuple)->ob_item + 2, PyTuple_GET_SIZE(tuple) - 2);
 }
 
-/* ---- one part ------------------------------------------------------------------------------------ */
+/* ---- one part -------------------------------------------------------------------------------- */
 
 Entry *bcjit_miss(Part *part, PyObject *func, PyObject *closure, PyObject *values)
 {
@@ -138,7 +138,7 @@ static PyObject *run_plain_state(State *state, PyObject *func)
     return result;
 }
 
-/* ---- a failed graph ------------------------------------------------------------------------------- */
+/* ---- a failed graph -------------------------------------------------------------------------- */
 
 static PyObject *take_bailout(void)
 {
@@ -168,7 +168,8 @@ PyObject *bcjit_bail_out(Entry *entry, State *state, PyObject *func, PyObject *h
         return NULL;
     }
     if (!entry->bails || entry->on_bailout == NULL) {
-        PyErr_SetString(PyExc_SystemError, "bcjit: an entry bailed out that cannot: its graph is no constant of its code");
+        PyErr_SetString(PyExc_SystemError, "bcjit: an entry bailed out that cannot: its graph is "
+                                           "no constant of its code");
         Py_DECREF(exc);
         Py_DECREF(values);
         bcjit_state_clear(state);
@@ -200,9 +201,9 @@ PyObject *bcjit_follow(PyObject *next, PyObject *func)
     return failed < 0 ? NULL : bcjit_drive_state(&state, func);
 }
 
-/* ---- the loop --------------------------------------------------------------------------------------- */
+/* ---- the loop -------------------------------------------------------------------------------- */
 
-/* The entry to run for this state (owned), or NULL: an error is set, or the plain code is to run. */
+/* The entry to run for this state (owned), or NULL: an error is set, or plain code is to run. */
 static Entry *entry_for(PyThreadState *ts, State *state, PyObject *func)
 {
     Part *part = state->part;

@@ -1,7 +1,7 @@
-/* graphcall.c - GraphCall, which runs a graph so that it raises where NumPy would warn, and BailOut. */
+/* graphcall.c - GraphCall, which makes a graph raise where NumPy would warn, and BailOut. */
 #include "core.h"
 
-/* ---- BailOut ----------------------------------------------------------------------------------- */
+/* ---- BailOut --------------------------------------------------------------------------------- */
 
 typedef struct {
     PyBaseExceptionObject base;
@@ -66,7 +66,7 @@ int bcjit_graphcall_init(void)
     return PyType_Ready(&BcjitBailOut_Type);
 }
 
-/* ---- the raising error state --------------------------------------------------------------------- */
+/* ---- the raising error state ----------------------------------------------------------------- */
 
 static PyObject *error_state_var;           /* NumPy's context variable, or NULL: not set up */
 static PyObject *error_state_mapper;
@@ -122,7 +122,7 @@ static PyObject *raising_state(void)
     return state;
 }
 
-/* ---- GraphCall ------------------------------------------------------------------------------------- */
+/* ---- GraphCall ------------------------------------------------------------------------------- */
 
 typedef struct {
     PyObject_HEAD

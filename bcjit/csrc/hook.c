@@ -55,7 +55,7 @@ void bcjit_disarm(PyThreadState *ts, Arm *arm)
     }
 }
 
-/* ---- the awaited frame ------------------------------------------------------------------------- */
+/* ---- the awaited frame ----------------------------------------------------------------------- */
 
 #define GENERATOR_FLAGS \
     (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE)
@@ -178,6 +178,6 @@ static PyObject *evaluate(PyThreadState *ts, bcjit_frame *frame, int throwflag)
         return captured(ts, frame, arm, below);
     }
     arm->arrival = ARRIVED_PLAIN;
-    bcjit_values_clear(arm->values);        /* the frame has its own references: nothing dies here */
+    bcjit_values_clear(arm->values);        /* the frame has its own: nothing dies here */
     return bcjit_eval(below, ts, frame, 0);
 }

@@ -10,7 +10,8 @@ static PyObject *check_support(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(
     return PyUnicode_FromString("bcjit does not support free-threaded builds of Python yet.");
 #else
     if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
-        return PyUnicode_FromString("bcjit works in the main interpreter only, not in subinterpreters.");
+        return PyUnicode_FromString(
+            "bcjit works in the main interpreter only, not in subinterpreters.");
     }
     Py_RETURN_NONE;
 #endif

@@ -1,7 +1,7 @@
 /* part.c - Entry (guards and residual code) and Part (plain code and its entries). */
 #include "core.h"
 
-/* ---- Entry ---------------------------------------------------------------------------------- */
+/* ---- Entry ----------------------------------------------------------------------------------- */
 
 /* The graphs that residual code calls are constants of it: they tell how long a run must keep its
  * values for a bail-out (not at all; until the one graph has succeeded; to the end). */
@@ -195,8 +195,8 @@ PyCodeObject *bcjit_part_positional_code(Part *part)
 }
 
 /* Code with the variables of the plain code that only returns None: it has no RESUME, so nothing
- * can observe it, and the evaluator that runs it in place of a frame's own code clears the frame. Its
- * frame has the size of the plain code's, so it fits where that one is. */
+ * can observe it, and the evaluator that runs it in place of a frame's own code clears the frame.
+ * Its frame has the size of the plain code's, so it fits where that one is. */
 PyCodeObject *bcjit_part_cleanup_code(Part *part)
 {
     static const unsigned char bytes[] = {BCJIT_RETURN_NONE};
@@ -211,7 +211,7 @@ PyCodeObject *bcjit_part_cleanup_code(Part *part)
     return part->cleanup_code;
 }
 
-/* ---- Part: the Python type --------------------------------------------------------------------- */
+/* ---- Part: the Python type ------------------------------------------------------------------- */
 
 static int Part_init(Part *self, PyObject *args, PyObject *kwargs)
 {

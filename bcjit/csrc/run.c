@@ -73,7 +73,7 @@ PyObject *bcjit_run_code(PyFunctionObject **spare, PyCodeObject *code, const Sur
     return result;
 }
 
-/* ---- run_plain and Resumed --------------------------------------------------------------------- */
+/* ---- run_plain and Resumed ------------------------------------------------------------------- */
 
 static int check_run(PyObject *code, PyObject *globals, PyObject *closure, PyObject *values)
 {
@@ -142,7 +142,8 @@ static PyObject *Resumed_vectorcall(PyObject *callable, PyObject *const *Py_UNUS
     }
     Values values;
     PyObject *tuple = self->values;
-    if (bcjit_values_init(&values, ((PyTupleObject *)tuple)->ob_item, PyTuple_GET_SIZE(tuple)) < 0) {
+    if (bcjit_values_init(&values, ((PyTupleObject *)tuple)->ob_item,
+                          PyTuple_GET_SIZE(tuple)) < 0) {
         return NULL;
     }
     self->values = NULL;
