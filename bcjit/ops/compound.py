@@ -14,6 +14,7 @@ import numpy as np
 from bcjit.ops import samples
 from bcjit.ops.elementwise import apply, single_out, store
 from bcjit.ops.emitter import Basic, DType, Emitter, Operand, Pick, Range, Value
+from bcjit.ops.numpy_facts import CLIP_TAKES_ANY_INT, ROUND_COPIES_INTS
 from bcjit.ops.opdef import Spelling, Unsupported, WouldRaise
 from bcjit.ops.operands import (
     BOOL,
@@ -62,7 +63,7 @@ def where(e: Emitter, condition: Operand, x: Operand, y: Operand, /) -> Value:
 def _clip(e: Emitter, a: Operand, low: Operand, high: Operand, out: Operand) -> Value:
     """Source: NumPy ``_methods._clip``."""
     value, target = e.array(a), single_out(e, out)
-    if value.dtype.kind in "iu":
+    if value.dtype.kind in "iu" and CLIP_TAKES_ANY_INT:
         limits = np.iinfo(value.dtype)
         low = None if type(low) is int and low <= limits.min else low
         high = None if type(high) is int and high >= limits.max else high
@@ -88,6 +89,8 @@ def clip(
     max: Operand = None,  # noqa: A002
 ) -> Value:
     """``np.clip``; ``min`` and ``max`` are newer names of ``a_min`` and ``a_max``."""
+    if not CLIP_TAKES_ANY_INT and (min is not None or max is not None):
+        raise Unsupported("the keywords min and max are newer than this NumPy")
     if (min is not None or max is not None) and (a_min is not None or a_max is not None):
         raise WouldRaise("a_min or a_max together with min or max")
     low, high = (a_min, a_max) if min is None and max is None else (min, max)
@@ -109,6 +112,8 @@ def around(e: Emitter, a: Operand, decimals: Operand = 0, out: Operand = None) -
     value, places = e.array(a), constant(e, decimals, "decimals")
     if out is not None:
         raise Unsupported("the argument out is not supported here")
+    if value.dtype.kind in "iu" and not ROUND_COPIES_INTS:
+        raise Unsupported("rounding integers gives the array itself, in this NumPy")
     if value.dtype.kind in "iu" and places >= 0:
         return e.scalar(copy(e, value))
     if places == 0:

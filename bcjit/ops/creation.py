@@ -100,7 +100,7 @@ def _check_fits(e: Emitter, item: Operand, dtype: DType) -> None:
     if type(item) is int and dtype.kind in "iu":
         limits = np.iinfo(dtype)
         if not limits.min <= item <= limits.max:
-            raise WouldRaise(f"Python integer {item} out of bounds for {dtype}")
+            raise Unsupported("filling with an int that does not fit wraps or raises, by version")
 
 
 def full(
@@ -362,10 +362,15 @@ def asarray(
     *,
     copy: Operand = None,
 ) -> Value:
-    """``np.asarray`` and ``np.asanyarray``: the array itself where nothing has to change."""
+    """``np.asarray``: the array itself where nothing has to change."""
     if copy is not True and order not in {None, "K", "A"}:
         raise Unsupported("order= decides whether there is a copy")
     return _as_array(e, a, dtype, copy)
+
+
+def asanyarray(e: Emitter, a: Operand, dtype: Operand = None, order: Operand = None) -> Value:
+    """``np.asanyarray``; its ``copy=`` is newer than the oldest NumPy and not declared."""
+    return asarray(e, a, dtype, order)
 
 
 def ascontiguousarray(e: Emitter, a: Operand, dtype: Operand = None) -> Value:
@@ -389,7 +394,7 @@ define("eye", functions(eye, samples.eyes, "eye"))
 define("identity", functions(identity, samples.identities, "identity"))
 define("array", functions(array, samples.to_arrays, "array"))
 define("asarray", functions(asarray, samples.to_arrays, "asarray"))
-define("asanyarray", functions(asarray, samples.to_arrays, "asanyarray"))
+define("asanyarray", functions(asanyarray, samples.to_arrays, "asanyarray"))
 define(
     "ascontiguousarray", functions(ascontiguousarray, samples.to_contiguous, "ascontiguousarray")
 )

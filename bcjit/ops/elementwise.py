@@ -15,6 +15,7 @@ import numpy as np
 
 from bcjit.ops import samples
 from bcjit.ops.emitter import Basic, DType, Emitter, Operand, Range, Value
+from bcjit.ops.numpy_facts import POWER_READS_SCALARS
 from bcjit.ops.opdef import Spelling, Unsupported, WouldRaise
 from bcjit.ops.operands import (
     as_dtype,
@@ -225,6 +226,8 @@ def _fast_power(
         name = _FAST_POWERS.get((type(y), y))
         if name is not None and x.dtype.kind in ("bfc" if name == "square" else "fc"):
             return row(name), (x,)
+    elif POWER_READS_SCALARS and e.is_value(y) and not y.shape:
+        raise Unsupported("the dtype of a power depends on the exponent, in this NumPy")
     elif e.weak_type(y) is int and x.dtype.kind == "b":
         raise Unsupported("the dtype of a bool array to an unknown power depends on the power")
     return function, (x, y)

@@ -243,9 +243,13 @@ def accepts_any_int(e: Emitter, function: ScalarFunction, operands: Sequence[Ope
 
 
 def _check_fits(operand: Operand, dtype: DType, *, compares: bool) -> None:
-    """Raise if a constant Python int does not fit an integer loop (NEP 50; comparisons of integers accept any)."""
-    if type(operand) is int and (dtype.kind == "b" or (dtype.kind in "iu" and not compares)):
-        limits = np.iinfo(np.int64 if dtype.kind == "b" else dtype)
+    """Refuse a constant Python int that does not fit the loop (NEP 50; comparisons of integers accept any)."""
+    if type(operand) is not int:
+        return
+    if dtype.kind == "b" and not -_INT64_LIMIT <= operand < _INT64_LIMIT:
+        raise Unsupported("bools with an int that is not an int64 differ between versions of NumPy")
+    if dtype.kind in "iu" and not compares:
+        limits = np.iinfo(dtype)
         if not limits.min <= operand <= limits.max:
             raise WouldRaise(f"Python integer {operand} out of bounds for {dtype}")
 

@@ -26,6 +26,7 @@ from bcjit.ops.emitter import (
     Reshape,
     Value,
 )
+from bcjit.ops.numpy_facts import COUNT_IS_PYTHON_INT
 from bcjit.ops.opdef import Spelling, Unsupported, WouldRaise
 from bcjit.ops.operands import (
     BOOL,
@@ -379,10 +380,6 @@ def _arg_extreme(
     return e.scalar(_keep_dims(e, found, axes, ndim) if keep else found)
 
 
-# NumPy before 2.4 gives a Python int.
-_COUNT_IS_PYTHON_INT: Final = not isinstance(np.count_nonzero(np.zeros(1)), np.generic)
-
-
 def count_nonzero(
     e: Emitter, a: Operand, axis: Operand = None, *, keepdims: Operand = False
 ) -> Operand:
@@ -391,7 +388,7 @@ def count_nonzero(
     axes = axis_tuple(e, axis, len(value.shape))
     keep = _flag(keepdims)
     counts = fold(e, row("add"), cast(e, value, BOOL), axes, dtype=INTP, keepdims=keep)
-    if axis is None and not keep and _COUNT_IS_PYTHON_INT:
+    if axis is None and not keep and COUNT_IS_PYTHON_INT:
         return e.item(counts, int)
     return e.scalar(counts)
 

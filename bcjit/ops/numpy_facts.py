@@ -1,0 +1,22 @@
+"""What differs between the supported versions of NumPy, in one place and found by asking NumPy; no op definitions."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+__all__ = ["CLIP_TAKES_ANY_INT", "COUNT_IS_PYTHON_INT", "POWER_READS_SCALARS", "ROUND_COPIES_INTS"]
+
+_VERSION: Final = np.lib.NumpyVersion(np.__version__)
+
+_INTS: Final = np.zeros(1, np.int64)
+
+# clip ignores int limits that the dtype does not reach, and has the keywords min and max.
+CLIP_TAKES_ANY_INT: Final = _VERSION >= "2.1.0"
+# count_nonzero of all elements gives a Python int, not an intp.
+COUNT_IS_PYTHON_INT: Final = not isinstance(np.count_nonzero(np.zeros(1)), np.generic)
+# ``array ** exponent`` looks at the value of a NumPy scalar or 0-d array, on which the dtype then depends.
+POWER_READS_SCALARS: Final = (np.ones(1, np.float16) ** np.int16(1)).dtype == np.float16
+# Rounding integers to integers gives a copy, not the array itself.
+ROUND_COPIES_INTS: Final = np.round(_INTS) is not _INTS
