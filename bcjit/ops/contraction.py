@@ -24,7 +24,7 @@ from bcjit.ops.emitter import (
     Value,
 )
 from bcjit.ops.opdef import Spelling, Unsupported, WouldRaise
-from bcjit.ops.operands import as_dtype, loop_dtypes, require_default, size_of
+from bcjit.ops.operands import as_dtype, broadcast, loop_dtypes, require_default, size_of
 from bcjit.ops.scalar_functions import ScalarFunction, row
 from bcjit.ops.spell import functions, methods
 from bcjit.ops.table import define
@@ -40,7 +40,7 @@ def _product(e: Emitter, left: Value, right: Value, dtype: DType) -> Value:
     rows = "x" if len(left.shape) > 1 else ""
     columns = "z" if len(right.shape) > 1 else ""
     batch_left, batch_right = left.shape[:-2], right.shape[:-2]
-    batch = e.env.broadcast(batch_left, batch_right)
+    batch = broadcast(e, batch_left, batch_right)
     letters = _LETTERS[: len(batch)]
     names: list[str] = []
     operands: list[Value] = []

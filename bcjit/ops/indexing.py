@@ -27,7 +27,7 @@ from bcjit.ops.emitter import (
     Value,
 )
 from bcjit.ops.opdef import Spelling, Unsupported, WouldRaise
-from bcjit.ops.operands import INTP, equal, in_range, less
+from bcjit.ops.operands import INTP, broadcast, equal, in_range, less
 from bcjit.ops.table import define
 
 __all__ = ["getitem", "slice_range"]
@@ -269,7 +269,7 @@ def _check_array_assignment(e: Emitter, x: Value, arrays: tuple[Value, ...], ite
         return
     region: Shape = ()
     for array in arrays:
-        region = e.env.broadcast(region, array.shape)
+        region = broadcast(e, region, array.shape)
     _check_broadcast(e, shape, region + x.shape[len(arrays) :])
 
 

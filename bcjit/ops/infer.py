@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from bcjit.dims import ShapeEnv, ShapeMismatch, Undecidable
 from bcjit.meta import ArrayMeta, Meta, ScalarMeta
 from bcjit.ops.meta_emitter import Argument, MetaEmitter, MetaValue, Sharing
-from bcjit.ops.opdef import OpDef, Spelling, Unsupported, WouldRaise
+from bcjit.ops.opdef import OpDef, Spelling, Unsupported, WouldRaise, declared
 
 __all__ = ["Inferred", "infer"]
 
@@ -72,7 +72,7 @@ def _expand(
     spelling: Spelling, emitter: MetaEmitter, args: Sequence[object], kwargs: dict[str, object]
 ) -> object:
     try:
-        bound = spelling.signature.bind(emitter, *args, **kwargs)
+        bound = declared(spelling.expand).bind(emitter, *args, **kwargs)
     except TypeError as error:
         raise Unsupported(f"arguments: {error}") from None
     return spelling.expand(*bound.args, **bound.kwargs)

@@ -14,7 +14,7 @@ from bcjit.dims import Dim
 from bcjit.ops import samples
 from bcjit.ops.emitter import DType, Emitter, Operand, Shape, Value
 from bcjit.ops.opdef import Unsupported, WouldRaise
-from bcjit.ops.operands import FLOAT64, axis_tuple, equal
+from bcjit.ops.operands import FLOAT64, axis_tuple, broadcast, equal
 from bcjit.ops.spell import functions
 from bcjit.ops.table import define
 
@@ -74,7 +74,7 @@ def solve(e: Emitter, a: Operand, b: Operand) -> Value:
     if vector:
         shape: Shape = matrix.shape[:-1]
     else:
-        batch = e.env.broadcast(matrix.shape[:-2], right.shape[:-2])
+        batch = broadcast(e, matrix.shape[:-2], right.shape[:-2])
         shape = (*batch, size, right.shape[-1])
     return _call(e, np.linalg.solve, (matrix, right), shape, dtype)
 

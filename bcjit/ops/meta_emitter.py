@@ -39,6 +39,7 @@ from bcjit.ops.opdef import Unsupported, WouldRaise
 from bcjit.ops.operands import (
     INTP,
     accepts_any_int,
+    broadcast,
     cast_can_fail,
     check_dtype,
     default_dtype,
@@ -198,7 +199,7 @@ class MetaEmitter:
         any_int = accepts_any_int(self, function, operands)
         for operand, dtype in zip(operands, dtypes, strict=False):
             if isinstance(operand, MetaValue):
-                shape = self.env.broadcast(shape, operand.shape)
+                shape = broadcast(self, shape, operand.shape)
             self._use(operand, dtype, compares=any_int)
         if function is CAST:
             self._use(MetaValue((), dtypes[0]), dtypes[1])
@@ -276,7 +277,7 @@ class MetaEmitter:
         """See `Emitter.gather`."""
         shape: Shape = ()
         for index in indices:
-            shape = self.env.broadcast(shape, index.shape)
+            shape = broadcast(self, shape, index.shape)
         self.may_fail()
         return MetaValue(shape + value.shape[len(indices) :], value.dtype)
 

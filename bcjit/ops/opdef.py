@@ -8,13 +8,23 @@ declared signature.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 from inspect import Signature, signature
 from typing import Any
 
 import numpy as np
 
-__all__ = ["OpDef", "OpFailure", "Sample", "Spelling", "Unsupported", "WouldRaise", "sample"]
+__all__ = [
+    "OpDef",
+    "OpFailure",
+    "Sample",
+    "Spelling",
+    "Unsupported",
+    "WouldRaise",
+    "declared",
+    "sample",
+]
 
 
 class OpFailure(Exception):
@@ -56,10 +66,12 @@ class Spelling:
     method: str | None = None  # name of the ndarray attribute that is this, if it is one
     of_scalar: bool = False  # the attribute of np.generic, not of np.ndarray
     is_attribute: bool = False  # read (``x.T``), not called
-    signature: Signature = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "signature", signature(self.expand))
+
+@cache
+def declared(expand: Callable[..., object]) -> Signature:
+    """Return the parameters of an expand, the emitter first: made when first needed, so that importing is fast."""
+    return signature(expand)
 
 
 @dataclass(frozen=True, slots=True)

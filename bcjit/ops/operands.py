@@ -24,6 +24,7 @@ __all__ = [
     "as_dtype",
     "axis_index",
     "axis_tuple",
+    "broadcast",
     "cast",
     "cast_can_fail",
     "check_dtype",
@@ -63,12 +64,25 @@ _FITS_ANY_FLOAT: Final = 65504
 
 def equal(e: Emitter, left: Dim, right: Dim) -> bool:
     """Whether two sizes are equal, decided by the environment."""
+    if left == right:
+        return True
+    if isinstance(left, int) and isinstance(right, int):
+        return False
     return e.env.decide(Relation("==", left, right))
 
 
 def less(e: Emitter, left: Dim, right: Dim) -> bool:
     """Whether one size is smaller than another, decided by the environment."""
+    if isinstance(left, int) and isinstance(right, int):
+        return left < right
     return e.env.decide(Relation("<", left, right))
+
+
+def broadcast(e: Emitter, left: Shape, right: Shape) -> Shape:
+    """Return the shape that two shapes broadcast to; asks the environment only if they differ."""
+    if left == right or not right:
+        return left
+    return e.env.broadcast(left, right) if left else right
 
 
 def in_range(e: Emitter, index: Dim, length: Dim) -> Dim | None:
