@@ -751,7 +751,9 @@ GUARDS = {
     ],
     GuardKind.PRESENT: [
         Sample(guard("PRESENT", step("ITEM", X, "k")), [roots({"k": None})], [roots({}), roots(3)]),
-        Sample(guard("PRESENT", step("ATTR", X, "own")), [roots(Plain(own=None))], [roots(object())]),
+        Sample(
+            guard("PRESENT", step("ATTR", X, "own")), [roots(Plain(own=None))], [roots(object())]
+        ),
     ],
     GuardKind.KEYS: [
         Sample(
@@ -780,6 +782,24 @@ GUARDS = {
             relation("==", A, B * 2, SIZES),
             [roots(np.ones(4), np.ones(2))],
             [roots(np.ones(4), np.ones(3)), roots(np.ones(4), 2)],
+        ),
+        *(
+            Sample(
+                relation(op, A, B, symbols),
+                [roots(np.ones(a), np.ones(b)) for a, b in good],
+                [roots(np.ones(a), np.ones(b)) for a, b in bad],
+            )
+            for symbols in (SIZES, SIZES[::-1])
+            for op, good, bad in [
+                ("==", [(4, 4)], [(4, 3)]),
+                ("!=", [(4, 3)], [(4, 4)]),
+                ("<=", [(4, 4), (3, 4)], [(4, 3)]),
+            ]
+        ),
+        Sample(
+            relation("<=", A, N, [(A, step("SHAPE", X, 0)), (N, arg(1, "n"))]),
+            [roots(np.ones(2), 2), roots(np.ones(2), BIG)],
+            [roots(np.ones(2), 1), roots(np.ones(2), -BIG), roots(np.ones(2), 2.0)],
         ),
         Sample(
             relation("<", N, 10, [(N, X)]),

@@ -127,6 +127,52 @@ def test_deep_programs_run_on_python_integers():
     assert tree.check((1, *range(1, 30)), plain, None) == 0
 
 
+def test_names_that_move_in_their_dict_are_found_again():
+    namespace = {"a": 1, "b": 2, "name": 3, "__builtins__": {}}
+    func = types.FunctionType(plain.__code__, namespace)
+    tree = compile_guards(
+        [
+            guard("EQUALS", Source(SourceKind.GLOBAL, "name"), 3),
+            guard("EQUALS", step("ITEM", X, "name"), 3),
+        ]
+    )
+
+    def check():
+        return tree.check((dict(namespace),), func, None)
+
+    assert check() == -1
+    del namespace["a"]
+    assert check() == -1
+    namespace.update({str(number): number for number in range(100)})
+    assert check() == -1
+    del namespace["name"]
+    assert check() == 0
+    namespace["name"] = 3
+    assert check() == -1
+    namespace[4] = "no text"
+    assert check() == -1
+    namespace["name"] = 4
+    assert check() == 0
+    for turn in range(50):
+        moved = {str(number): number for number in range(turn)}
+        assert (
+            tree.check(
+                ({**moved, "name": 3},),
+                types.FunctionType(plain.__code__, {**moved, "name": 3}),
+                None,
+            )
+            == -1
+        )
+        assert (
+            tree.check(
+                ({"name": 3, **moved},),
+                types.FunctionType(plain.__code__, {"".join(["na", "me"]): 3}),
+                None,
+            )
+            == -1
+        )
+
+
 # Memory
 
 

@@ -2,6 +2,7 @@
  * the guards need.
  *
  *   bcjit_dict_is_general     a lookup may compare keys of user classes
+ *   bcjit_dict_value_at/place where a key was found before
  *   bcjit_instance_storage    where an instance's attributes lie, without making its __dict__
  *
  * Facts come from CPython's Include/internal/pycore_dict.h and pycore_object.h of each version.
@@ -28,6 +29,32 @@
 static inline bool bcjit_dict_is_general(PyObject *dict)
 {
     return ((PyDictObject *)dict)->ma_keys->dk_kind == DICT_KEYS_GENERAL;
+}
+
+/* The value under a text key in a dict that has only text keys of its own, when it still is where it
+ * was found before (as LOAD_GLOBAL_MODULE of Python/bytecodes.c finds it); NULL when it is not. */
+static inline PyObject *bcjit_dict_value_at(PyObject *dict, PyObject *key, Py_ssize_t place)
+{
+    PyDictKeysObject *keys = ((PyDictObject *)dict)->ma_keys;
+    if (keys->dk_kind != DICT_KEYS_UNICODE || place >= keys->dk_nentries) {
+        return NULL;
+    }
+    PyDictUnicodeEntry *entry = &DK_UNICODE_ENTRIES(keys)[place];
+    return entry->me_key == key ? entry->me_value : NULL;
+}
+
+/* Where that is, -1 when there is no such place. */
+static inline Py_ssize_t bcjit_dict_place(PyObject *dict, PyObject *key)
+{
+    PyDictKeysObject *keys = ((PyDictObject *)dict)->ma_keys;
+    if (keys->dk_kind == DICT_KEYS_UNICODE) {
+        for (Py_ssize_t place = 0; place < keys->dk_nentries; place++) {
+            if (DK_UNICODE_ENTRIES(keys)[place].me_key == key) {
+                return place;
+            }
+        }
+    }
+    return -1;
 }
 
 /* Attributes of an instance: in a dict, or in values whose names are the class's shared keys; both

@@ -73,6 +73,8 @@ static bool parse_instructions(RelationProgram *program, PyObject *pairs)
         program->depth = Py_MAX(program->depth, depth);
     }
     program->fits = program->fits && program->depth <= SMALL_STACK;
+    program->simple = program->fits && program->n_instructions == 2 && depth == 2 &&
+                      program->instructions[0].operation == OP_SYMBOL;
     return depth == 2;
 }
 
@@ -188,11 +190,7 @@ static int holds_small(Check *check, const RelationProgram *program)
             }
         }
     }
-    switch (program->comparison) {
-    case COMPARE_EQ: return stack[0] == stack[1];
-    case COMPARE_NE: return stack[0] != stack[1];
-    default: return stack[0] <= stack[1];
-    }
+    return bcjit_compare(program->comparison, stack[0], stack[1]);
 }
 
 /* ---- on Python's ints ------------------------------------------------------------------------ */
@@ -244,7 +242,7 @@ static bool holds_big(Check *check, const RelationProgram *program)
 {
     static const int comparisons[COMPARISONS] = {Py_EQ, Py_NE, Py_LE};
     for (int i = 0; i < program->n_symbols; i++) {
-        PyObject *value = bcjit_slot_object(&check->slots[program->symbols[i]]);
+        PyObject *value = bcjit_slot_object(check, &check->slots[program->symbols[i]]);
         if (value == NULL || !PyLong_CheckExact(value)) {
             return false;
         }

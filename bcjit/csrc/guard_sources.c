@@ -41,21 +41,22 @@ int bcjit_sources_init(void)
     return 0;
 }
 
-PyObject *bcjit_slot_object(Slot *slot)
+PyObject *bcjit_slot_make_object(Check *check, Slot *slot)
 {
-    if (slot->object == NULL) {
-        slot->object = PyLong_FromLongLong(slot->number);
-        if (slot->object == NULL) {
-            PyErr_Clear();
-            return NULL;
-        }
-        slot->flags |= SLOT_OWNED;
+    PyObject *object = PyLong_FromLongLong(slot->number);
+    if (object == NULL) {
+        PyErr_Clear();
+        return NULL;
     }
-    return slot->object;
+    check->owned = true;
+    slot->object = object;
+    slot->flags |= SLOT_OWNED;
+    return object;
 }
 
 void bcjit_check_pin(Check *check)
 {
+    check->owned = true;
     for (int i = 0; i < check->fetched; i++) {
         Slot *slot = &check->slots[i];
         if (slot->object != NULL && !(slot->flags & SLOT_OWNED)) {
@@ -80,7 +81,7 @@ int bcjit_check_dict_get(Check *check, PyObject *dict, PyObject *key, Py_hash_t 
         PyErr_Clear();
         return -1;
     }
-    bcjit_slot_own(slot, value);
+    bcjit_slot_own(check, slot, value);
     return value != NULL;
 }
 
@@ -129,7 +130,8 @@ int bcjit_instance_dict_get(Check *check, PyObject *obj, PyObject *name, Py_hash
     return bcjit_check_dict_get(check, storage.dict, name, hash, slot);
 }
 
-static enum attribute read_member(PyMemberDescrObject *descriptor, PyObject *obj, Slot *slot)
+static enum attribute read_member(Check *check, PyMemberDescrObject *descriptor, PyObject *obj,
+                                  Slot *slot)
 {
     PyMemberDef *member = descriptor->d_member;
     if (!PyObject_TypeCheck(obj, PyDescr_TYPE(descriptor))) {
@@ -139,7 +141,7 @@ static enum attribute read_member(PyMemberDescrObject *descriptor, PyObject *obj
         bcjit_slot_borrow(slot, *(PyObject **)((char *)obj + member->offset));
         return slot->object != NULL ? ATTRIBUTE_FOUND : ATTRIBUTE_ABSENT;
     }
-    bcjit_slot_own(slot, PyMember_GetOne((const char *)obj, member));
+    bcjit_slot_own(check, slot, PyMember_GetOne((const char *)obj, member));
     if (slot->object == NULL) {
         PyErr_Clear();
         return ATTRIBUTE_ABSENT;
@@ -158,7 +160,7 @@ enum attribute bcjit_instance_attribute(Check *check, PyObject *obj, PyObject *n
     PyObject *descriptor = _PyType_Lookup(type, name);
     if (descriptor != NULL) {
         if (Py_IS_TYPE(descriptor, &PyMemberDescr_Type)) {
-            return read_member((PyMemberDescrObject *)descriptor, obj, slot);
+            return read_member(check, (PyMemberDescrObject *)descriptor, obj, slot);
         }
         if (Py_TYPE(descriptor)->tp_descr_set != NULL) {
             return ATTRIBUTE_COMPUTED;
@@ -173,10 +175,25 @@ enum attribute bcjit_instance_attribute(Check *check, PyObject *obj, PyObject *n
 
 /* ---- one function a kind: false when the value cannot be had -------------------------------- */
 
-static bool from_dict(Check *check, PyObject *dict, const SourceRow *row, Slot *slot)
+#define MOST_SEARCHES 20
+
+bool bcjit_fetch_from_dict(Check *check, PyObject *dict, SourceRow *row, Slot *slot)
 {
-    return dict != NULL && PyDict_CheckExact(dict) &&
-           bcjit_check_dict_get(check, dict, row->key, row->hash, slot) == 1;
+    if (dict == NULL || !PyDict_CheckExact(dict)) {
+        return false;
+    }
+    PyObject *value = bcjit_dict_value_at(dict, row->key, row->hint);
+    if (BCJIT_LIKELY(value != NULL)) {
+        bcjit_slot_borrow(slot, value);
+        return true;
+    }
+    bool found = bcjit_check_dict_get(check, dict, row->key, row->hash, slot) == 1;
+    if (found && row->searches < MOST_SEARCHES) {
+        row->searches++;
+        Py_ssize_t place = bcjit_dict_place(dict, row->key);
+        row->hint = place < 0 ? 0 : place;
+    }
+    return found;
 }
 
 PyObject *bcjit_check_cells(const Check *check)
@@ -204,10 +221,10 @@ static bool cell_contents(PyObject *cells, Py_ssize_t index, Slot *slot)
     return slot->object != NULL;
 }
 
-static bool item(Check *check, const SourceRow *row, PyObject *base, Slot *slot)
+static bool item(Check *check, SourceRow *row, PyObject *base, Slot *slot)
 {
     if (PyDict_CheckExact(base)) {
-        return from_dict(check, base, row, slot);
+        return bcjit_fetch_from_dict(check, base, row, slot);
     }
     if (!row->has_index || !(PyList_CheckExact(base) || PyTuple_CheckExact(base))) {
         return false;
@@ -250,9 +267,9 @@ static bool object_or_none(PyObject *object, Slot *slot)
     return true;
 }
 
-static bool c_member(PyMemberDef *member, PyObject *base, Slot *slot)
+static bool c_member(Check *check, PyMemberDef *member, PyObject *base, Slot *slot)
 {
-    bcjit_slot_own(slot, PyMember_GetOne((const char *)base, member));
+    bcjit_slot_own(check, slot, PyMember_GetOne((const char *)base, member));
     if (slot->object == NULL) {
         PyErr_Clear();
         return false;
@@ -260,7 +277,7 @@ static bool c_member(PyMemberDef *member, PyObject *base, Slot *slot)
     return true;
 }
 
-static bool member_of_self(PyObject *base, Slot *slot)
+static bool member_of_self(Check *check, PyObject *base, Slot *slot)
 {
     if (Py_IS_TYPE(base, &PyMethod_Type)) {
         return object_or_none(PyMethod_GET_SELF(base), slot);
@@ -268,18 +285,18 @@ static bool member_of_self(PyObject *base, Slot *slot)
     if (Py_IS_TYPE(base, &PyCFunction_Type)) {
         return object_or_none(PyCFunction_GET_SELF(base), slot);
     }
-    return Py_IS_TYPE(base, &PySuper_Type) && c_member(super_self, base, slot);
+    return Py_IS_TYPE(base, &PySuper_Type) && c_member(check, super_self, base, slot);
 }
 
-static bool member_of_func(PyObject *base, Slot *slot)
+static bool member_of_func(Check *check, PyObject *base, Slot *slot)
 {
     if (Py_IS_TYPE(base, &PyMethod_Type)) {
         return object_or_none(PyMethod_GET_FUNCTION(base), slot);
     }
     if (Py_IS_TYPE(base, &PyStaticMethod_Type)) {
-        return c_member(staticmethod_func, base, slot);
+        return c_member(check, staticmethod_func, base, slot);
     }
-    return Py_IS_TYPE(base, &PyClassMethod_Type) && c_member(classmethod_func, base, slot);
+    return Py_IS_TYPE(base, &PyClassMethod_Type) && c_member(check, classmethod_func, base, slot);
 }
 
 static bool member_of_function(enum member member, PyObject *base, Slot *slot)
@@ -297,31 +314,26 @@ static bool member_of_function(enum member member, PyObject *base, Slot *slot)
     }
 }
 
-static bool member(enum member which, PyObject *base, Slot *slot)
+static bool member(Check *check, enum member which, PyObject *base, Slot *slot)
 {
     switch (which) {
-    case MEMBER_SELF: return member_of_self(base, slot);
-    case MEMBER_FUNC: return member_of_func(base, slot);
+    case MEMBER_SELF: return member_of_self(check, base, slot);
+    case MEMBER_FUNC: return member_of_func(check, base, slot);
     case MEMBER_FGET:
-        return Py_IS_TYPE(base, &PyProperty_Type) && c_member(property_fget, base, slot);
+        return Py_IS_TYPE(base, &PyProperty_Type) && c_member(check, property_fget, base, slot);
     case MEMBER_CLASS_SELF:
-        return Py_IS_TYPE(base, &PySuper_Type) && c_member(super_class_self, base, slot);
+        return Py_IS_TYPE(base, &PySuper_Type) && c_member(check, super_class_self, base, slot);
     default: return member_of_function(which, base, slot);
     }
 }
 
-static bool root(Check *check, const SourceRow *row, Slot *slot)
+static bool root(Check *check, SourceRow *row, Slot *slot)
 {
     PyFunctionObject *func = (PyFunctionObject *)check->func;
     switch (row->kind) {
-    case SOURCE_LOCAL:
-        if (row->number < 0 || row->number >= check->n_values) {
-            return false;
-        }
-        bcjit_slot_borrow(slot, check->values[row->number]);
-        return slot->object != NULL;
-    case SOURCE_GLOBAL: return from_dict(check, func->func_globals, row, slot);
-    case SOURCE_BUILTIN: return from_dict(check, func->func_builtins, row, slot);
+    case SOURCE_LOCAL: return bcjit_fetch_local(check, row);
+    case SOURCE_GLOBAL: return bcjit_fetch_from_dict(check, func->func_globals, row, slot);
+    case SOURCE_BUILTIN: return bcjit_fetch_from_dict(check, func->func_builtins, row, slot);
     case SOURCE_CELL: return cell_contents(bcjit_check_cells(check), row->number, slot);
     case SOURCE_GLOBALS: return object_or_none(func->func_globals, slot);
     default: return object_or_none(func->func_builtins, slot);
@@ -334,17 +346,19 @@ bool bcjit_source_fetch(Check *check, SourceRow *row)
     if (row->base < 0) {
         return root(check, row, slot);
     }
-    PyObject *base = bcjit_slot_object(&check->slots[row->base]);
+    PyObject *base = bcjit_slot_object(check, &check->slots[row->base]);
     if (base == NULL) {
         return false;
     }
-    switch (row->kind) {
-    case SOURCE_ATTR:
+    if (row->kind == SOURCE_ATTR) {
         return bcjit_instance_attribute(check, base, row->key, row->hash, &row->hint, slot) ==
                ATTRIBUTE_FOUND;
+    }
+    switch (row->kind) {
+    case SOURCE_SHAPE: return bcjit_fetch_size(check, row, base);
     case SOURCE_MODULE_ATTR:
         return PyModule_CheckExact(base) &&
-               from_dict(check, PyModule_GetDict(base), row, slot);
+               bcjit_fetch_from_dict(check, PyModule_GetDict(base), row, slot);
     case SOURCE_TYPE:
         bcjit_slot_borrow(slot, (PyObject *)Py_TYPE(base));
         return true;
@@ -356,12 +370,7 @@ bool bcjit_source_fetch(Check *check, SourceRow *row)
         return slot->object != NULL;
     case SOURCE_ITEM: return item(check, row, base, slot);
     case SOURCE_LENGTH: return length(base, slot);
-    case SOURCE_SHAPE: {
-        Py_ssize_t size = bcjit_array_size(base, row->number);
-        bcjit_slot_number(slot, size);
-        return size >= 0;
-    }
-    case SOURCE_MEMBER: return member((enum member)row->number, base, slot);
+    case SOURCE_MEMBER: return member(check, (enum member)row->number, base, slot);
     default: return cell_contents(base, row->number, slot);
     }
 }

@@ -1,16 +1,15 @@
 /* guard_values.c - what is asked of a fetched value: constants, arrays, keys. */
 #include "guards.h"
 
-#ifndef NPY_NO_DEPRECATED_API
-#  define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
-#endif
-#define NPY_TARGET_VERSION NPY_2_0_API_VERSION
 #include <numpy/arrayobject.h>
 #include <string.h>
+
+PyTypeObject *bcjit_array_type;
 
 int bcjit_guard_values_init(void)
 {
     import_array1(-1);
+    bcjit_array_type = &PyArray_Type;
     return 0;
 }
 
@@ -95,11 +94,8 @@ void bcjit_array_row(GuardRow *row)
     }
 }
 
-static bool same_dtype(PyArray_Descr *found, const GuardRow *row)
+bool bcjit_same_dtype(PyArray_Descr *found, const GuardRow *row)
 {
-    if (BCJIT_LIKELY((PyObject *)found == row->payload)) {
-        return true;
-    }
     if (found->type_num != row->type_num) {
         return false;
     }
@@ -108,22 +104,6 @@ static bool same_dtype(PyArray_Descr *found, const GuardRow *row)
     case DTYPE_COMPARED: return PyArray_EquivTypes(found, (PyArray_Descr *)row->payload);
     default: return false;
     }
-}
-
-bool bcjit_array_holds(const GuardRow *row, PyObject *value)
-{
-    return Py_IS_TYPE(value, &PyArray_Type) &&
-           PyArray_NDIM((PyArrayObject *)value) == row->number &&
-           same_dtype(PyArray_DESCR((PyArrayObject *)value), row);
-}
-
-Py_ssize_t bcjit_array_size(PyObject *value, Py_ssize_t axis)
-{
-    if (!Py_IS_TYPE(value, &PyArray_Type) || axis < 0 ||
-        axis >= PyArray_NDIM((PyArrayObject *)value)) {
-        return -1;
-    }
-    return PyArray_DIM((PyArrayObject *)value, (int)axis);
 }
 
 /* As get_array_memory_extents (NumPy's common/mem_overlap.c); empty arrays have none. */
@@ -149,7 +129,7 @@ static void extents(PyArrayObject *array, npy_uintp *low, npy_uintp *high)
 
 bool bcjit_arrays_overlap(PyObject *left, PyObject *right, bool expected)
 {
-    if (!Py_IS_TYPE(left, &PyArray_Type) || !Py_IS_TYPE(right, &PyArray_Type)) {
+    if (!Py_IS_TYPE(left, bcjit_array_type) || !Py_IS_TYPE(right, bcjit_array_type)) {
         return false;
     }
     npy_uintp left_low, left_high, right_low, right_high;

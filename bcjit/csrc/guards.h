@@ -12,6 +12,12 @@
 
 #include <stdint.h>
 
+#ifndef NPY_NO_DEPRECATED_API
+#  define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#endif
+#define NPY_TARGET_VERSION NPY_2_0_API_VERSION
+#include <numpy/ndarraytypes.h>
+
 /* bcjit.guards.source.SourceKind */
 enum source_kind {
     SOURCE_LOCAL, SOURCE_GLOBAL, SOURCE_BUILTIN, SOURCE_CELL, SOURCE_ATTR, SOURCE_MODULE_ATTR,
@@ -47,7 +53,8 @@ typedef struct {
     PyObject *key;
     Py_hash_t hash;             /* of key */
     bool has_index;             /* ITEM: number is the index in a list or tuple */
-    Py_ssize_t hint;            /* ATTR: where the name was in the shared keys of the class */
+    Py_ssize_t hint;            /* where the key was last, in a dict or in a class's shared keys */
+    int searches;               /* for the hint; too many, and it is given up */
 } SourceRow;
 
 typedef struct {
@@ -59,6 +66,7 @@ typedef struct {
 typedef struct {
     enum comparison comparison;
     bool fits;                  /* constants fit int64 and the stack is small */
+    bool simple;                /* two instructions, the first a symbol */
     int n_symbols;
     int *symbols;               /* places of their sources */
     Py_ssize_t n_instructions;
@@ -100,6 +108,7 @@ typedef struct {
     PyObject *closure;          /* tuple or NULL */
     Slot *slots;
     int fetched;                /* slots that are filled */
+    bool owned;                 /* some slot may be SLOT_OWNED */
 } Check;
 
 static inline void bcjit_slot_borrow(Slot *slot, PyObject *object)
@@ -107,8 +116,9 @@ static inline void bcjit_slot_borrow(Slot *slot, PyObject *object)
     slot->object = object;
     slot->flags = 0;
 }
-static inline void bcjit_slot_own(Slot *slot, PyObject *object)
+static inline void bcjit_slot_own(Check *check, Slot *slot, PyObject *object)
 {
+    check->owned = true;
     slot->object = object;
     slot->flags = SLOT_OWNED;
 }
@@ -123,10 +133,24 @@ static inline void bcjit_slot_number(Slot *slot, Py_ssize_t number)
 int bcjit_sources_init(void);
 /* Fills the next slot; false when the value cannot be had. */
 bool bcjit_source_fetch(Check *check, SourceRow *row);
+PyObject *bcjit_slot_make_object(Check *check, Slot *slot);
 /* Borrowed; NULL only without memory, error cleared. */
-PyObject *bcjit_slot_object(Slot *slot);
+static inline PyObject *bcjit_slot_object(Check *check, Slot *slot)
+{
+    return BCJIT_LIKELY(slot->object != NULL) ? slot->object : bcjit_slot_make_object(check, slot);
+}
+static inline bool bcjit_fetch_local(Check *check, const SourceRow *row)
+{
+    if (row->number < 0 || row->number >= check->n_values) {
+        return false;
+    }
+    bcjit_slot_borrow(&check->slots[check->fetched], check->values[row->number]);
+    return check->values[row->number] != NULL;
+}
 /* Owns every reference fetched so far: before a lookup that may run foreign code. */
 void bcjit_check_pin(Check *check);
+/* The value under the row's key in an exact dict, into *slot. */
+bool bcjit_fetch_from_dict(Check *check, PyObject *dict, SourceRow *row, Slot *slot);
 /* 1: found, in *slot; 0: absent; -1: failed. */
 int bcjit_check_dict_get(Check *check, PyObject *dict, PyObject *key, Py_hash_t hash, Slot *slot);
 enum attribute { ATTRIBUTE_FOUND, ATTRIBUTE_ABSENT, ATTRIBUTE_COMPUTED, ATTRIBUTE_OPAQUE };
@@ -139,13 +163,35 @@ PyObject *bcjit_cell_at(PyObject *cells, Py_ssize_t index);
 PyObject *bcjit_check_cells(const Check *check);
 
 /* guard_values.c */
+extern PyTypeObject *bcjit_array_type;      /* numpy.ndarray */
 int bcjit_guard_values_init(void);
 void bcjit_array_row(GuardRow *row);
 bool bcjit_is_dtype(PyObject *object);
 bool bcjit_equals_exactly(PyObject *found, PyObject *expected);
-bool bcjit_array_holds(const GuardRow *row, PyObject *value);
+bool bcjit_same_dtype(PyArray_Descr *found, const GuardRow *row);
+static inline bool bcjit_array_holds(const GuardRow *row, PyObject *value)
+{
+    PyArrayObject *array = (PyArrayObject *)value;
+    return BCJIT_LIKELY(Py_IS_TYPE(value, bcjit_array_type)) &&
+           PyArray_NDIM(array) == row->number &&
+           (BCJIT_LIKELY((PyObject *)PyArray_DESCR(array) == row->payload) ||
+            bcjit_same_dtype(PyArray_DESCR(array), row));
+}
 /* The size of an axis, -1 when value is no exact ndarray with that axis. */
-Py_ssize_t bcjit_array_size(PyObject *value, Py_ssize_t axis);
+static inline Py_ssize_t bcjit_array_size(PyObject *value, Py_ssize_t axis)
+{
+    if (!Py_IS_TYPE(value, bcjit_array_type) || axis < 0 ||
+        axis >= PyArray_NDIM((PyArrayObject *)value)) {
+        return -1;
+    }
+    return PyArray_DIM((PyArrayObject *)value, (int)axis);
+}
+static inline bool bcjit_fetch_size(Check *check, const SourceRow *row, PyObject *base)
+{
+    Py_ssize_t size = bcjit_array_size(base, row->number);
+    bcjit_slot_number(&check->slots[check->fetched], size);
+    return size >= 0;
+}
 bool bcjit_arrays_overlap(PyObject *left, PyObject *right, bool expected);
 bool bcjit_keys_hold(PyObject *value, PyObject *keys);
 
@@ -153,5 +199,13 @@ bool bcjit_keys_hold(PyObject *value, PyObject *keys);
 RelationProgram *bcjit_relation_parse(PyObject *payload, int ready);
 void bcjit_relation_free(RelationProgram *program);
 bool bcjit_relation_holds(Check *check, const RelationProgram *program);
+
+static inline bool bcjit_compare(enum comparison comparison, int64_t left, int64_t right)
+{
+    if (comparison == COMPARE_NE) {
+        return left != right;
+    }
+    return comparison == COMPARE_EQ ? left == right : left <= right;
+}
 
 #endif
