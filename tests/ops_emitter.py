@@ -1,6 +1,5 @@
 """The emitter of the tests: carries out an op's expansion with NumPy, one primitive at a time, on real arrays."""
 
-import operator
 
 import numpy as np
 

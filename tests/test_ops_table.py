@@ -1,12 +1,11 @@
 """The op table against NumPy: every spelling, every sample, every dtype."""
 
-import operator
 import warnings
 
 import numpy as np
 import pytest
 
-from bcjit.dims import Expr, ShapeEnv, evaluate
+from bcjit.dims import ShapeEnv, evaluate
 from bcjit.meta import ArrayMeta, ScalarMeta
 from bcjit.ops import Unsupported, WouldRaise, all_ops, infer, lookup
 from bcjit.ops.samples import DTYPES

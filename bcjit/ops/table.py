@@ -29,6 +29,12 @@ def define(name: str, spellings: Iterable[Spelling], ulp: int = 0) -> OpDef:
     op = OpDef(name, tuple(spellings), ulp)
     if name in _OPS:
         raise ValueError(f"{name}: the op table has this name already")
+    for spelling in op.spellings:
+        other = lookup(spelling.target)
+        if other is not None:
+            raise ValueError(
+                f"{spelling.target!r} is in the op table as {other.name} and as {name}"
+            )
     _OPS[name] = op
     for spelling in op.spellings:
         _add(op, spelling)
@@ -41,9 +47,7 @@ def _add(op: OpDef, spelling: Spelling) -> None:
     if owner is not None:
         _BY_UFUNC_METHOD[id(owner), target.__name__] = op
     else:
-        other = _BY_IDENTITY.setdefault(id(target), op)
-        if other is not op:
-            raise ValueError(f"{target!r} is in the op table as {other.name} and as {op.name}")
+        _BY_IDENTITY[id(target)] = op
     if spelling.method is not None:
         key = (spelling.method, spelling.of_scalar, spelling.is_attribute)
         _ATTRIBUTES[key] = (op, target)

@@ -1,0 +1,135 @@
+"""Samples for functions that make arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from bcjit.ops.opdef import Sample, sample
+from bcjit.ops.samples.values import DTYPES, arrays, constants, tame
+
+__all__ = [
+    "aranges",
+    "empties",
+    "eyes",
+    "full_likes",
+    "fulls",
+    "identities",
+    "likes",
+    "linspaces",
+    "shapes",
+    "to_arrays",
+    "to_contiguous",
+]
+
+_NEW: Final = ((3,), 4, [2, 3], (), (0, 2), (2, -1), 1.5, np.int64(2))
+shapes: Final = constants(
+    *(sample(shape) for shape in _NEW),
+    *(sample(3, dtype) for dtype in DTYPES),
+    sample((2, 2), dtype="i4", order="F"),
+    sample(3, int),
+    sample(3, object),
+)
+empties = shapes
+eyes: Final = constants(
+    sample(3),
+    sample(2, 4, 1),
+    sample(3, k=-1, dtype=int),
+    sample(0),
+    sample(3, dtype="c8"),
+    sample(-1),
+)
+identities: Final = constants(sample(3), sample(2, np.float32), sample(0), sample(3, dtype=bool))
+aranges: Final = constants(
+    *(
+        sample(*args)
+        for args in ((5,), (0,), (-3,), (2, 7), (7, 2), (0, 10, 3), (10, 0, -3), (3, 3))
+    ),
+    *(
+        sample(*args)
+        for args in ((0, 1, 0), (1.0,), (0, 1, 0.25), (0.5, 4), (1, 0, -0.3), (0, 2.5))
+    ),
+    *(sample(5, dtype=dtype) for dtype in DTYPES),
+    *(sample(1, 9, 2, dtype=dtype) for dtype in DTYPES),
+    sample(0, 1, 0.1, dtype=np.float32),
+    sample(300, dtype=np.int8),
+    sample(-1, 3, dtype=np.uint8),
+    sample(0, 1, 0.0),
+    sample(np.int64(4)),
+)
+linspaces: Final = constants(
+    sample(0, 1),
+    sample(0, 1, 5),
+    sample(0.0, 2.5, 7, endpoint=False),
+    sample(0, 10, 5, dtype=int),
+    sample(0, 10, 1),
+    sample(0, 10, 0),
+    sample(0, 1j, 4),
+    sample(3, 3, 4),
+    sample(np.float32(0), 1, 5),
+    sample(np.float32(0), np.float64(1), 5),
+    sample(np.zeros(2, np.float32), np.arange(2), 3),
+    sample(0, 1, -1),
+    sample(-1.5, 1, 6, dtype=np.float32),
+)
+
+
+def likes(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``zeros_like``."""
+    for array in arrays(dtype):
+        yield sample(array)
+    yield sample(tame(dtype, 3), dtype=np.float32)
+    yield sample(tame(dtype, 3), np.int8, "C", shape=(2, 2))
+    yield sample(2.5)
+    yield sample([1, 2])
+
+
+def fulls(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``full``."""
+    for value in (1, 2.5, True, 1j, 300, 2**70, [1, 2, 3], tame(dtype, 3), tame(dtype, 1)[0]):
+        yield sample((2, 3), value)
+        yield sample(3, value, dtype)
+        yield sample(2, value)
+
+
+def full_likes(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``full_like``."""
+    for value in (1, 2.5, True, 1j, 300, [1, 2, 3], tame(dtype, 3), tame(dtype, 1)[0]):
+        yield sample(tame(dtype, 6).reshape(2, 3), value)
+        yield sample(tame(dtype, 3), value, np.float32)
+
+
+def to_arrays(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``array`` and ``asarray``."""
+    for array in arrays(dtype):
+        yield sample(array)
+        yield sample(array, np.float64)
+        yield sample(array, copy=True)
+    row = tame(dtype, 3)
+    yield sample(row, dtype)
+    for items in (
+        [1, 2],
+        [row, row],
+        [row[0], 1.0],
+        [[row[0], 2], [3, 4.5]],
+        (row, [1, 2, 3]),
+        2.5,
+    ):
+        yield sample(items)
+    yield sample([row, row[:2]])
+    for name in (np.float32, np.int8, np.bool_, complex):
+        yield sample([1, 2.5], name)
+        yield sample([1, 300], name)
+        yield sample([row[0], 2], name)
+        yield sample([row, [1, 2, 3]], dtype=name)
+    yield sample(row, copy=None)
+    yield sample(row, copy=False)
+
+
+def to_contiguous(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``ascontiguousarray``."""
+    for array in arrays(dtype):
+        yield sample(array)
+    yield sample(tame(dtype, 4)[::2], np.float64)

@@ -1,0 +1,151 @@
+"""Samples for ufuncs, operators and functions made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from bcjit.ops.opdef import Sample, sample
+from bcjit.ops.samples.values import arrays, calls, numbers, of_arrays, tame
+
+__all__ = [
+    "binary",
+    "binary_operator",
+    "clip_methods",
+    "clips",
+    "closes",
+    "diffs",
+    "fills",
+    "inplace",
+    "rounds",
+    "unary",
+    "unary_operator",
+    "wheres",
+]
+
+
+def unary(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample a ufunc of one input."""
+    for array in arrays(dtype):
+        yield sample(array)
+    grid = tame(dtype, 6).reshape(2, 3)
+    yield sample(grid, out=np.zeros((2, 3), dtype))
+    yield sample(grid, np.zeros((2, 3), np.complex128))
+    yield sample(grid, out=(np.zeros((4, 2, 3), np.float64),))
+    yield sample(grid, out=np.zeros(3, dtype))
+    yield sample(grid, dtype=np.float32)
+    yield sample(grid, dtype="f8", casting="unsafe")
+
+
+def unary_operator(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample a Python operator of one operand."""
+    for array in arrays(dtype):
+        yield sample(array)
+
+
+def binary_operator(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample a Python operator of two operands."""
+    grid = numbers(dtype, 12).reshape(3, 4)
+    for array in arrays(dtype):
+        yield sample(array, array)
+    yield sample(grid, tame(dtype, 4))
+    yield sample(grid[:, :1], tame(dtype, 4))
+    yield sample(grid, tame(dtype, 3))
+    yield sample(grid[:0], tame(dtype, 1))
+    yield sample(np.array(grid[0, 0]), grid[1, 1])
+    yield sample(grid[2, 2], tame(np.dtype(np.float32), 2)[1])
+    for number in (True, 2, -1, 0, 300, 2**40, 2**70, 0.5, 1e300, float("nan"), 1j):
+        yield sample(grid, number)
+        yield sample(number, grid[:, ::-1])
+        yield sample(grid[2, 1], number)
+    yield sample(grid, [1, 2, 3, 4])
+
+
+def binary(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample a ufunc of two inputs."""
+    yield from binary_operator(dtype)
+    grid = tame(dtype, 6).reshape(2, 3)
+    row = tame(dtype, 3)
+    yield sample(grid, row, out=np.zeros((2, 3), dtype))
+    yield sample(grid, row, np.zeros((2, 3), np.complex128))
+    yield sample(row, row, out=np.zeros((2, 3), np.float64))
+    yield sample(grid, row, out=row.copy())
+    yield sample(grid, row, dtype=np.float32)
+    yield sample(grid, row, dtype="f8", casting="unsafe")
+    yield sample(grid, row, dtype="i4")
+
+
+def inplace(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample an in-place operator."""
+    grid = numbers(dtype, 12).reshape(3, 4)
+    yield sample(grid.copy(), tame(dtype, 4))
+    yield sample(tame(dtype, 4), tame(dtype, 1))
+    yield sample(tame(dtype, 4), grid)
+    yield sample(np.array(grid[1, 2]), grid[1, 1])
+    yield sample(grid[1, 2], grid[1, 1])
+    yield sample(tame(dtype, 4), tame(np.dtype(np.float64), 4))
+    yield sample(tame(dtype, 4), tame(np.dtype(np.int64), 4))
+    yield sample(np.zeros((0, 3), dtype), tame(dtype, 3))
+    for number in (True, 2, 300, 0.5, 1j):
+        yield sample(tame(dtype, 4)[::2], number)
+    yield sample(2, grid)
+
+
+# Functions made of elementwise ones
+
+
+def wheres(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``where``."""
+    grid, test = numbers(dtype, 12).reshape(3, 4), np.arange(4) % 2 == 0
+    for other in (grid, grid[:, :1], tame(np.dtype("f4"), 4), 1, 2.5, True, 1j, grid[0, 0], 300):
+        yield sample(test, grid, other)
+        yield sample(grid, other, grid[::-1])
+    yield sample(test, 1, 0.5)
+    yield sample(test, 1, 0)
+    yield sample(True, np.array(grid[0, 0]), grid[1, 1])
+    yield sample(test, grid[:, :3], grid)
+    yield sample(test, [1, 2, 3, 4], grid)
+
+
+def clips(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``np.clip``."""
+    yield from clip_methods(dtype)
+    yield sample(numbers(dtype, 7), a_min=0, a_max=1)
+    yield sample(numbers(dtype, 7), 0, 1, max=1)
+
+
+def clip_methods(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``clip`` as a method."""
+    for array in arrays(dtype):
+        yield sample(array, 0, 2)
+    grid = numbers(dtype, 12).reshape(3, 4)
+    for low, high in ((None, 1), (1, None), (-1, 300), (0.5, 1.5), (grid[0], 2), (None, None)):
+        yield sample(grid, low, high)
+        yield sample(grid, min=low, max=high)
+    yield sample(tame(dtype, 4), 1, 2, out=np.zeros(4, np.float64))
+    yield sample(tame(dtype, 4), 1, 2, np.zeros(4, dtype))
+
+
+rounds: Final = calls(of_arrays(), of_arrays(2), of_arrays(decimals=-1), of_arrays(1.5))
+diffs: Final = calls(of_arrays(), of_arrays(2), of_arrays(axis=0), of_arrays(-1), of_arrays(1, 5))
+
+
+def closes(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``isclose``."""
+    for array in arrays(dtype):
+        yield sample(array, array)
+        yield sample(array, 1)
+    grid = numbers(dtype, 12).reshape(3, 4)
+    yield sample(grid, tame(np.dtype("f4"), 4), 0.5, atol=1)
+    yield sample(grid, grid, equal_nan=True)
+    yield sample(2.0, grid)
+    yield sample(grid, tame(dtype, 3))
+
+
+def fills(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``ndarray.fill``."""
+    for value in (1, 2.5, 300, 1j, True, np.float32(1.5), np.int8(3), np.array(2), "a"):
+        yield sample(tame(dtype, 6).reshape(2, 3)[:, ::-1], value)
+        yield sample(np.zeros(0, dtype), value)

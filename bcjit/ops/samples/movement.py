@@ -1,0 +1,103 @@
+"""Samples for functions that move elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from bcjit.ops.opdef import Sample, sample
+from bcjit.ops.samples.values import DTYPES, arrays, calls, each, numbers, tame
+
+__all__ = [
+    "broadcasts",
+    "casts",
+    "expansions",
+    "flips",
+    "joins",
+    "moves",
+    "repeats",
+    "reshape_methods",
+    "reshapes",
+    "rolls",
+    "squeezes",
+    "stacks",
+    "swaps",
+    "tiles",
+    "transpose_methods",
+    "transposes",
+]
+
+_SHAPES: Final = (-1, (6, 4), (4, -1), (2, 3, 4), (2, -1, -1), 24, (5, -1), (), (0,), 1, (12, 1, 1))
+reshapes: Final = each(*(sample(shape) for shape in (*_SHAPES, [-1, 2])), sample(-1, order="F"))
+reshape_methods: Final = calls(
+    reshapes, each(sample(6, 4), sample(-1, 2), sample(3, -1, 1), sample(-1, -1))
+)
+transposes: Final = each(sample(), sample((1, 0, 2)), sample([2, 0, 1]), sample((0, 0, 1)))
+transpose_methods: Final = calls(transposes, each(sample(1, 2, 0), sample(None), sample(-1, 0, 1)))
+swaps: Final = each(sample(0, 1), sample(-1, 0), sample(0, 5))
+moves: Final = each(
+    sample(0, -1), sample((0, 1), (1, 2)), sample(0, (1, 2)), sample((0, 0), (1, 2))
+)
+expansions: Final = each(sample(0), sample(-1), sample((0, 2)), sample(7), sample((0, 0)))
+broadcasts: Final = each(
+    sample((2, 3, 4)), sample((5, 2, 3, 4)), sample(4), sample((2, 2)), sample((7, 1, 3, 4))
+)
+flips: Final = each(sample(), sample(0), sample((0, -1)), sample(3), sample(axis=-1))
+repeats: Final = each(sample(2), sample(3, 1), sample(1), sample(0, axis=0), sample(-1))
+tiles: Final = each(sample(2), sample((2, 1, 3)), sample((1, 1)), sample((2, 1, 1, 2)), sample(0))
+rolls: Final = each(sample(1), sample(-2, 1), sample((1, 2), (0, -1)), sample(100, axis=0))
+
+
+def squeezes(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``squeeze``."""
+    ones = tame(dtype, 3).reshape(1, 3, 1)
+    for array in (*arrays(dtype), ones, ones[..., 0]):
+        yield sample(array)
+        yield sample(array, 0)
+    yield sample(ones, axis=(0, 2))
+    yield sample(ones, axis=-2)
+
+
+def joins(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``concatenate`` and ``stack``."""
+    grid, other = numbers(dtype, 6).reshape(2, 3), np.ones((2, 3), np.float32)
+    yield sample((grid, grid))
+    yield sample([grid, other, grid[::-1]], axis=1)
+    yield sample([grid, other], -1)
+    yield sample([grid, other], None)
+    yield sample((grid, other[:, :1]), 1)
+    yield sample((grid, other[:1]), 1)
+    yield sample((grid, grid[0]))
+    yield sample((grid, other), axis=2)
+    yield sample((grid[0, 0], grid[1, 1]))
+    yield sample((grid, other), dtype=np.float64)
+    yield sample((grid, other), dtype=np.int8, casting="unsafe")
+    yield sample((grid, grid), dtype=np.int8)
+    yield sample([])
+
+
+def stacks(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``hstack`` and ``vstack``."""
+    grid, other = numbers(dtype, 6).reshape(2, 3), np.ones((2, 3), np.int16)
+    yield sample((grid, other))
+    yield sample([grid[0], other[1]])
+    yield sample([grid[0], other])
+    yield sample((grid[0, 0], other[0, 0], 1))
+    yield sample((grid[0], np.ones(2)))
+    yield sample((grid.reshape(1, 2, 3), other.reshape(1, 2, 3)), dtype=np.float64)
+
+
+def casts(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``astype``."""
+    array = numbers(dtype, 8)
+    for target in DTYPES:
+        yield sample(array, target)
+        yield sample(array[0], target)
+    for name in (float, "i4", np.bool_, complex, int, "nonsense", object):
+        yield sample(array, name)
+    yield sample(array, dtype, copy=False)
+    yield sample(array, np.float64, copy=False)
+    yield sample(array, np.int8, casting="safe")
+    yield sample(array, dtype=np.float32, casting="same_kind")
