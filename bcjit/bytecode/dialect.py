@@ -97,9 +97,9 @@ class Dialect:
 def caches_of(name: str) -> int:
     """Number of inline cache units behind a native opcode of the running Python."""
     entries = cpython._inline_cache_entries  # type: ignore[attr-defined]  # noqa: SLF001
-    if isinstance(entries, dict):
-        return as_int(entries.get(name, 0))
-    return as_int(entries[cpython.opmap[name]])
+    if isinstance(entries, list):  # up to 3.12, by number
+        return as_int(entries[cpython.opmap[name]])
+    return as_int(entries.get(name, 0))
 
 
 def takes_argument(name: str) -> bool:

@@ -26,7 +26,7 @@ _ROWS: Final = (
         "BRK002",
         "call of an unknown function",
         f"Nothing is known of what this callable does. {_NEXT}",
-        "bcjit.allow_in_graph(fn) makes each call of fn one opaque node, if fn is pure.",
+        "Call it before or after the array work, or write it as a Python function over NumPy.",
     ),
     BreakReason(
         "BRK003",
