@@ -18,16 +18,16 @@ from bcjit.backends import list_backends, register_backend
 from bcjit.config import config
 
 __all__ = [
+    "CompiledFunction",
+    "PlainFunction",
     "__version__",
     "compile",
-    "CompiledFunction",
     "config",
     "disable",
     "errors",
     "explain",
     "graph_break",
     "list_backends",
-    "PlainFunction",
     "register_backend",
     "reset",
 ]

@@ -182,7 +182,7 @@ def compile(  # noqa: A001 - the name users know
     options: Mapping[str, object] | None = ...,
 ) -> Callable[P, R]: ...
 @overload
-def compile(
+def compile(  # noqa: A001
     fn: None = None,
     *,
     backend: str | backends.Backend = ...,
@@ -190,7 +190,7 @@ def compile(
     dynamic: bool | None = ...,
     options: Mapping[str, object] | None = ...,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
-def compile(
+def compile(  # noqa: A001
     fn: Callable[..., Any] | None = None,
     *,
     backend: str | backends.Backend = "auto",
@@ -273,9 +273,7 @@ def _why_plain(fn: Callable[..., Any]) -> str | None:
     return None
 
 
-def _check_arguments(
-    backend: object, fullgraph: object, dynamic: object, options: object
-) -> None:
+def _check_arguments(backend: object, fullgraph: object, dynamic: object, options: object) -> None:
     backends.get_backend(backend)
     if not isinstance(fullgraph, bool):
         raise ArgumentTypeError(f"fullgraph: True or False is expected, got {fullgraph!r}")
@@ -301,7 +299,7 @@ def explain(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     -------
     Explanation
     """
-    compiled = fn if isinstance(fn, CompiledFunction | PlainFunction) else compile(fn)
+    compiled: Any = fn if isinstance(fn, CompiledFunction | PlainFunction) else compile(fn)
     return compiled.explain(*args, **kwargs)
 
 

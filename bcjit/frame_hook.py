@@ -15,7 +15,7 @@ from typing import Final
 from bcjit.bytecode.dialect import SUPPORTED
 from bcjit.logs import get_logger, once
 
-__all__ = ["measure_own_coverage", "may_compile_callee", "report_once", "why_unsupported"]
+__all__ = ["may_compile_callee", "measure_own_coverage", "report_once", "why_unsupported"]
 
 _LEFT_ALONE: Final = ("numpy", "bcjit", "importlib", "_pytest", "unittest", "logging", "warnings")
 

@@ -202,7 +202,9 @@ class BailOuts:
         record = self.end if node.kind is NodeKind.OUTPUT else self.records.get(node)
         if record is None:
             return None
-        restorer = Restorer(Roots(values, func, closure), self.graph, computed, _cells(func, closure))
+        restorer = Restorer(
+            Roots(values, func, closure), self.graph, computed, _cells(func, closure)
+        )
         stand_in: object = NOTHING
         if node.writes and isinstance(exc, FlagRaised):
             # The write is done and only its warning is due: the operation must not be done again.
@@ -219,16 +221,16 @@ class BailOuts:
 _TOO_MANY: Final = 16
 
 
-def _cells(
-    func: FunctionType, closure: tuple[CellType, ...] | None
-) -> tuple[CellType, ...]:
+def _cells(func: FunctionType, closure: tuple[CellType, ...] | None) -> tuple[CellType, ...]:
     return closure if closure is not None else func.__closure__ or ()
 
 
 def _completed(node: Node, computed: dict[Node, object], status: int) -> object:
     target = node.target
-    name = target.__name__ if isinstance(target, np.ufunc) else _UFUNC_NAMES.get(
-        getattr(target, "__name__", ""), "cast"
+    name = (
+        target.__name__
+        if isinstance(target, np.ufunc)
+        else _UFUNC_NAMES.get(getattr(target, "__name__", ""), "cast")
     )
     written = node.writes[0]
     result = computed[written] if node.meta else None

@@ -20,7 +20,7 @@ from bcjit.compiler.recipes import CannotRebuild, FromSource
 from bcjit.compiler.residual import Residual, build_residual, continuations_end
 from bcjit.config import config
 from bcjit.dims import Expr, Symbol
-from bcjit.errors import BackendError, GraphBreak, GraphBreakError, InternalError, SourceLine
+from bcjit.errors import BackendError, GraphBreakError, InternalError, SourceLine
 from bcjit.fx_graph import Graph, Node
 from bcjit.guards import Guard, GuardKind, Roots, compile_guards, fetch, first_failing, sentence
 from bcjit.logs import get_logger, once
@@ -159,7 +159,9 @@ class FunctionCompiler:
         except Exception as error:
             line = SourceLine(spec.code.co_filename, spec.line, spec.code.co_qualname)
             if config.strict:
-                message = f"compiling {line.function or spec.code.co_name} at {line} failed: {error!r}"
+                message = (
+                    f"compiling {line.function or spec.code.co_name} at {line} failed: {error!r}"
+                )
                 raise InternalError(message) from error
             self.cache.note(Problem(line, "BUG", "a bug in bcjit", repr(error)))
             part.skip = True
@@ -308,7 +310,8 @@ def _overlap_guards(found: Capture, roots: Roots) -> list[Guard]:
     for index, left in enumerate(arrays):
         for right in arrays[index + 1 :]:
             sources = found.input_sources[left], found.input_sources[right]
-            shared = np.may_share_memory(*(_array(fetch(s, roots)) for s in sources))
+            first, second = (_array(fetch(s, roots)) for s in sources)
+            shared = np.may_share_memory(first, second)
             guards.append(Guard(GuardKind.OVERLAP, sources[0], (sources[1], shared), line))
     return guards
 
@@ -349,4 +352,6 @@ def _keep(graph: Graph, operand: Node | Expr) -> None:
 def _log_residual(residual: Residual, record: CacheEntry) -> None:
     logger = get_logger("residual")
     if logger.isEnabledFor(20):
-        logger.info("%s: %d outputs, returns=%s", record.line, len(residual.outputs), residual.returns)
+        logger.info(
+            "%s: %d outputs, returns=%s", record.line, len(residual.outputs), residual.returns
+        )

@@ -24,7 +24,7 @@ FLAGS: Final = (
 )
 
 
-class FlagRaised(Exception):  # noqa: N818 - control flow inside a graph call
+class FlagRaised(Exception):
     """A floating-point flag went up that the error state does not ignore; the call's stores are done.
 
     Parameters
@@ -45,16 +45,15 @@ def _raise(_kind: str, status: int) -> None:
 def _map(_state: object) -> object:
     """Return the error state in which everything that is not ignored raises `FlagRaised`."""
     now = np.geterr()
-    mapped = {name: "ignore" if mode == "ignore" else "call" for name, mode in now.items()}
-    divide, over, under, invalid = (mapped[k] for k in ("divide", "over", "under", "invalid"))
-    return umath._make_extobj(  # type: ignore[attr-defined] # noqa: SLF001 - np.errstate's own door
-        divide=divide, over=over, under=under, invalid=invalid, call=_raise
-    )
+    mapped: dict[str, Any] = {
+        name: "ignore" if mode == "ignore" else "call" for name, mode in now.items()
+    }
+    return umath._make_extobj(**mapped, call=_raise)  # noqa: SLF001 - np.errstate's own door
 
 
 def pending_actions(status: int, function: str) -> tuple[tuple[str, object], ...]:
     """Return what NumPy would still do about flags that are up, in NumPy's order, for `_core.Completed`."""
-    modes = np.geterr()
+    modes = cast("dict[str, str]", np.geterr())
     handler = np.geterrcall()
     actions: list[tuple[str, object]] = []
     for bit, text, name in FLAGS:
@@ -74,4 +73,4 @@ def pending_actions(status: int, function: str) -> tuple[tuple[str, object], ...
 
 def install() -> None:
     """Tell the C extension how to make graphs raise."""
-    _core.set_error_state_mapper(umath._extobj_contextvar, _map)  # type: ignore[attr-defined] # noqa: SLF001
+    _core.set_error_state_mapper(umath._extobj_contextvar, _map)  # noqa: SLF001

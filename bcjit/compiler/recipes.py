@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import CodeType, MethodDescriptorType, WrapperDescriptorType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from bcjit.dims import Expr
 from bcjit.fx_graph import Node
@@ -111,7 +111,7 @@ class MakeFunction(Recipe):
     key: int
 
 
-class CannotRebuild(Exception):  # noqa: N818 - a reason to break earlier, not an error
+class CannotRebuild(Exception):
     """A live value has no recipe (a list that holds itself)."""
 
 
@@ -180,7 +180,7 @@ class RecipeMaker:
     def _build(self, kind: str, *items: SymValue) -> Build:
         return Build(kind, tuple(self.make(item) for item in items), self._key())
 
-    def _make(self, value: SymValue) -> Recipe:  # noqa: PLR0911 - one return a kind of value
+    def _make(self, value: SymValue) -> Recipe:  # noqa: C901 - one branch a kind of value
         if isinstance(value, Null | Unbound):
             return Nothing()
         if isinstance(value, SymCell):
@@ -232,7 +232,7 @@ class RecipeMaker:
             assert source.base is not None
             return FromSource(Source(SourceKind.ITEM, source.key, source.base))
         if source is not None:
-            index, name = source.key  # type: ignore[misc]
+            index, name = cast("tuple[int, str]", source.key)
             return Closure(index, name)
         contents = self.contents(value)
         assert isinstance(contents, SymValue)
@@ -254,9 +254,11 @@ class RecipeMaker:
         def pack(kind: str, items: tuple[Recipe, ...] | None) -> Recipe:
             return none if items is None else Build(kind, items, self._key())
 
-        defaults = value.defaults and tuple(self.make(item) for item in value.defaults)
-        kwdefaults = value.kwdefaults and tuple(
-            part for name, item in value.kwdefaults for part in (Literal(name), self.make(item))
+        defaults = tuple(self.make(item) for item in value.defaults or ())
+        kwdefaults = tuple(
+            part
+            for name, item in value.kwdefaults or ()
+            for part in (Literal(name), self.make(item))
         )
         cells = tuple(self._cell(cell) for cell in value.closure) if value.closure else None
         return MakeFunction(

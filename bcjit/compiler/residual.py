@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import CodeType
-from typing import Final
+from typing import Final, cast
 
 from bcjit import _core
 from bcjit.bytecode import CodeBuilder, Instruction, Op, Position, stack_effect
@@ -308,13 +308,13 @@ class _Writer:
         builder = self.builder
         kind, key, base = source.kind, source.key, source.base
         if kind is SourceKind.LOCAL:
-            _, name = key  # type: ignore[misc]
+            _, name = cast("tuple[int, str]", key)
             if self.first and name in self.code.co_cellvars:
                 builder.load_deref(name)
             else:
                 builder.load_fast(name)
         elif kind is SourceKind.CELL:
-            _, name = key  # type: ignore[misc]
+            _, name = cast("tuple[int, str]", key)
             builder.load_deref(name)
         elif kind in (SourceKind.GLOBAL, SourceKind.BUILTIN):
             builder.load_global(str(key))
@@ -417,9 +417,7 @@ class _Writer:
             if not _is_own_argument(recipe, name):
                 variables.append((name, recipe))
         cells = self._cell_changes(maker, state)
-        self._plan(
-            [*operands, *lower, *(r for _, r in variables), *(r for _, r in cells)]
-        )
+        self._plan([*operands, *lower, *(r for _, r in variables), *(r for _, r in cells)])
         self._enter()
         # What lies below the operands stays below them: temporaries would be seen by locals().
         for recipe in lower:
@@ -447,7 +445,11 @@ class _Writer:
 
     def _wrapped_operand(self, end: BreakExit, operands: list[Recipe]) -> int | None:
         """Return which operand is a Python function to be called through its own entries."""
-        if end.callee is None or end.instruction.op not in (Op.CALL, Op.CALL_KW, Op.CALL_FUNCTION_EX):
+        if end.callee is None or end.instruction.op not in (
+            Op.CALL,
+            Op.CALL_KW,
+            Op.CALL_FUNCTION_EX,
+        ):
             return None
         return 1 if isinstance(operands[0], Nothing) else 0
 
@@ -563,7 +565,10 @@ class _Writer:
         assert isinstance(end, BreakExit)
         assert isinstance(instruction.arg, int)
         count = instruction.arg
-        kinds = [isinstance(RecipeMaker(end.state, (), ()).make(v), Nothing) for v in end.state.stack[-count:]]
+        kinds = [
+            isinstance(RecipeMaker(end.state, (), ()).make(v), Nothing)
+            for v in end.state.stack[-count:]
+        ]
         if instruction.op is Op.SWAP:
             kinds[0], kinds[-1] = kinds[-1], kinds[0]
         else:

@@ -9,9 +9,6 @@ import types
 from collections.abc import Mapping
 from types import CellType, CodeType, FunctionType
 
-from bcjit.dims import Expr, Symbol
-from bcjit.fx_graph import Graph, Node, NodeKind
-from bcjit.guards import Roots, fetch
 from bcjit.compiler.recipes import (
     Build,
     Closure,
@@ -22,6 +19,9 @@ from bcjit.compiler.recipes import (
     Nothing,
     Recipe,
 )
+from bcjit.dims import Expr, Symbol
+from bcjit.fx_graph import Graph, Node, NodeKind
+from bcjit.guards import Roots, fetch
 
 __all__ = ["NOTHING", "Restorer", "make_cell", "make_function", "make_method"]
 
@@ -85,7 +85,7 @@ class Restorer:
         self.cells = cells
         self._made: dict[int, object] = {}
 
-    def make(self, recipe: Recipe) -> object:  # noqa: PLR0911 - one return a kind of recipe
+    def make(self, recipe: Recipe) -> object:
         """Return the value of a recipe, `NOTHING` for a NULL."""
         if isinstance(recipe, Nothing):
             return NOTHING

@@ -42,9 +42,7 @@ CallProperty = Callable[[Machine, SymValue, SymValue], SymValue]
 _PLAIN_METACLASSES: Final = (type, abc.ABCMeta, enum.EnumMeta)
 
 
-def get_attribute(
-    vm: Machine, value: SymValue, name: str, call_property: CallProperty
-) -> SymValue:
+def get_attribute(vm: Machine, value: SymValue, name: str, call_property: CallProperty) -> SymValue:
     """Return ``value.name``.
 
     Parameters
@@ -142,9 +140,7 @@ _DTYPE_FIELDS: Final = ("kind", "itemsize", "name", "char", "num", "type", "str"
 
 
 # ---------------------------------------------------------------------- objects from outside
-def _module_attribute(
-    vm: Machine, value: Known, module: types.ModuleType, name: str
-) -> SymValue:
+def _module_attribute(vm: Machine, value: Known, module: types.ModuleType, name: str) -> SymValue:
     namespace = types.ModuleType.__getattribute__(module, "__dict__")
     if value.source is None or name not in namespace:
         return break_graph(because.ATTRIBUTE, f"module {module.__name__}.{name}")

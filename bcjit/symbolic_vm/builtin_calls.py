@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -31,7 +31,6 @@ from bcjit.symbolic_vm.operators import (
     new_list,
     pytype_of,
     truth,
-    unary,
 )
 from bcjit.symbolic_vm.subscripts import dict_items, with_item, write_contents
 from bcjit.symbolic_vm.values import (
@@ -73,10 +72,10 @@ def items_of(vm: Machine, value: SymValue, what: str) -> Args:
             assert isinstance(contents, tuple)
             return contents
     if isinstance(value, SymRange):
-        bounds = [
+        bounds: list[Any] = [
             vm.constant(part, "length of a range") for part in (value.start, value.stop, value.step)
         ]
-        numbers = range(*bounds)  # type: ignore[arg-type]
+        numbers = range(*bounds)
         if len(numbers) > _LONGEST:
             break_graph(because.NO_RULE, f"{what} of a long range")
         return tuple(Known(None, number) for number in numbers)
@@ -162,7 +161,9 @@ def _isinstance(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     classes = _classes(vm, args[1])
     for cls in classes:
         if type(cls).__instancecheck__ is not type.__instancecheck__:
-            break_graph(because.NO_RULE, f"isinstance with {cls.__name__}, whose metaclass may run code")
+            break_graph(
+                because.NO_RULE, f"isinstance with {cls.__name__}, whose metaclass may run code"
+            )
     if "__class__" in {n for base in pytype.__mro__[:-1] for n in base.__dict__}:
         break_graph(because.NO_RULE, f"isinstance of {pytype.__name__}, which defines __class__")
     return Known(None, any(cls in pytype.__mro__ for cls in classes))
@@ -243,11 +244,7 @@ def _complex(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
 def _is_one_number(value: SymValue, kinds: str) -> bool:
     if isinstance(value, SymScalar):
         return value.pytype is not complex
-    return (
-        isinstance(value, SymArray)
-        and value.meta.ndim == 0
-        and value.meta.dtype.kind in kinds
-    )
+    return isinstance(value, SymArray) and value.meta.ndim == 0 and value.meta.dtype.kind in kinds
 
 
 @builtin(round)
@@ -381,7 +378,8 @@ def _math(function: Callable[..., float]) -> None:
 
 
 for _name in (
-    "sqrt exp log log2 log10 log1p expm1 sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh "
-    "hypot fabs fmod copysign degrees radians erf erfc gamma lgamma pow"
-).split():
+    "sqrt", "exp", "log", "log2", "log10", "log1p", "expm1", "sin", "cos", "tan", "asin",
+    "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "hypot", "fabs",
+    "fmod", "copysign", "degrees", "radians", "erf", "erfc", "gamma", "lgamma", "pow",
+):  # fmt: skip
     _math(getattr(math, _name))

@@ -36,9 +36,7 @@ from bcjit.symbolic_vm.values import (
 
 __all__ = ["BUILTINS", "builtin", "call", "call_property", "marked"]
 
-BuiltinRule = Callable[
-    [Machine, tuple[SymValue, ...], Mapping[str, SymValue]], SymValue
-]
+BuiltinRule = Callable[[Machine, tuple[SymValue, ...], Mapping[str, SymValue]], SymValue]
 # Rules for builtin functions, types and methods of builtin types; filled by ``builtin_calls`` and ``method_calls``.
 BUILTINS: Final[dict[object, BuiltinRule]] = {}
 # Functions with a meaning of their own to bcjit: fn -> code of the break reason. Filled by ``api`` through `mark`.

@@ -102,9 +102,7 @@ def capture(
     -------
     Capture
     """
-    vm = Machine(
-        Roots(values, func, closure), HANDLERS, realize, CALL_OPS, PROLOGUE, settings
-    )
+    vm = Machine(Roots(values, func, closure), HANDLERS, realize, CALL_OPS, PROLOGUE, settings)
     frame = Frame(
         decode(spec.code),
         func.__globals__,

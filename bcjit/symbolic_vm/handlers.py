@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final, cast
 
 from bcjit.bytecode import Instruction, Op
 from bcjit.guards import GuardKind, Source, SourceKind
@@ -46,7 +46,6 @@ from bcjit.symbolic_vm.values import (
     UNBOUND,
     DictItem,
     Known,
-    Lazy,
     Null,
     SymArray,
     SymCell,
@@ -248,11 +247,7 @@ def _global(vm: Machine, frame: Frame, name: str) -> SymValue:
         break_graph(because.ATTRIBUTE, "globals that are not a plain dict")
     if name in frame.globals:
         kind = here.kind is SourceKind.GLOBALS
-        source = (
-            Source(SourceKind.GLOBAL, name)
-            if kind
-            else Source(SourceKind.ITEM, name, here)
-        )
+        source = Source(SourceKind.GLOBAL, name) if kind else Source(SourceKind.ITEM, name, here)
         return vm.present(source, frame.globals[name])
     if not vm.same_builtins(frame.globals):
         break_graph(because.ATTRIBUTE, "builtins of another module")
@@ -424,14 +419,14 @@ def _build_string(vm: Machine, frame: Frame, instruction: Instruction) -> None:
 
 @handles(Op.FORMAT_VALUE)
 def _format_value(vm: Machine, frame: Frame, instruction: Instruction) -> None:
-    conversion, has_spec = instruction.arg  # type: ignore[misc]
+    conversion, has_spec = cast("tuple[str | None, bool]", instruction.arg)
     spec = vm.realize(vm.pop()) if has_spec else Known(None, "")
     value = vm.realize(vm.pop())
     if not (isinstance(value, Known) and isinstance(spec, Known)) or type(value.value) not in (
         str, int, float, bool, type(None),
     ):  # fmt: skip
         break_graph(because.NO_RULE, f"text of {describe(value)}")
-    convert = {None: lambda v: v, "str": str, "repr": repr, "ascii": ascii}[conversion]
+    convert = _CONVERT[conversion] if conversion is not None else lambda v: v
     vm.push(fold(lambda v, s: format(convert(v), s), value.value, spec.value))
 
 
@@ -440,8 +435,10 @@ def _convert_value(vm: Machine, frame: Frame, instruction: Instruction) -> None:
     value = vm.realize(vm.pop())
     if not isinstance(value, Known) or type(value.value) not in (str, int, float, bool, type(None)):
         break_graph(because.NO_RULE, f"text of {describe(value)}")
-    convert = {"str": str, "repr": repr, "ascii": ascii}[_name(instruction)]
-    vm.push(fold(convert, value.value))
+    vm.push(fold(_CONVERT[_name(instruction)], value.value))
+
+
+_CONVERT: Final[dict[str, Callable[[Any], Any]]] = {"str": str, "repr": repr, "ascii": ascii}
 
 
 def _below(vm: Machine, instruction: Instruction) -> SymObject:
@@ -504,9 +501,7 @@ def _unpack_sequence(vm: Machine, frame: Frame, instruction: Instruction) -> Non
         vm.push(item)
 
 
-def _unpacked(
-    vm: Machine, value: SymValue, count: int, *, exact: bool
-) -> tuple[SymValue, ...]:
+def _unpacked(vm: Machine, value: SymValue, count: int, *, exact: bool) -> tuple[SymValue, ...]:
     value = vm.realize(value)
     if isinstance(value, SymArray):
         if not value.meta.shape:
@@ -523,7 +518,7 @@ def _unpacked(
 
 @handles(Op.UNPACK_EX)
 def _unpack_ex(vm: Machine, frame: Frame, instruction: Instruction) -> None:
-    before, after = instruction.arg  # type: ignore[misc]
+    before, after = cast("tuple[int, int]", instruction.arg)
     value = vm.realize(vm.pop())
     if isinstance(value, SymArray):
         break_graph(because.NO_RULE, "starred unpacking of an array")
@@ -535,9 +530,9 @@ def _unpack_ex(vm: Machine, frame: Frame, instruction: Instruction) -> None:
 
 
 # ---------------------------------------------------------------------- calls and functions
-def _callable(first: SymValue, second: SymValue, args: tuple[SymValue, ...]) -> tuple[
-    SymValue, tuple[SymValue, ...]
-]:
+def _callable(
+    first: SymValue, second: SymValue, args: tuple[SymValue, ...]
+) -> tuple[SymValue, tuple[SymValue, ...]]:
     """Sort out the two slots below the arguments; one rule fits the layouts of all versions."""
     if isinstance(first, Null):
         return second, args
@@ -555,7 +550,7 @@ def _call(vm: Machine, frame: Frame, instruction: Instruction) -> None:
 
 @handles(Op.CALL_KW)
 def _call_kw(vm: Machine, frame: Frame, instruction: Instruction) -> None:
-    count, names = instruction.arg  # type: ignore[misc]
+    count, names = cast("tuple[int, tuple[str, ...]]", instruction.arg)
     first, second, *args = vm.popn(count + 2)
     positional = len(args) - len(names)
     function, given = _callable(first, second, tuple(args[:positional]))
@@ -610,9 +605,7 @@ def _set_function_attribute(vm: Machine, frame: Frame, instruction: Instruction)
     vm.push(_with_attribute(vm, function, _name(instruction), part))
 
 
-def _with_attribute(
-    vm: Machine, function: SymFunction, name: str, part: SymValue
-) -> SymFunction:
+def _with_attribute(vm: Machine, function: SymFunction, name: str, part: SymValue) -> SymFunction:
     if name == "closure":
         items = items_of(vm, part, "closure")
         cells = tuple(cell for cell in items if isinstance(cell, SymCell))
@@ -737,4 +730,3 @@ def _breaking(reason: str, context: str) -> Handler:
 
 for _op, (_reason, _context) in BREAKS.items():
     handles(_op)(_breaking(_reason, _context))
-

@@ -17,6 +17,7 @@ from bcjit.config import config
 from bcjit.dims import Expr, Relation, ShapeEnv, Symbol, Undecidable
 from bcjit.errors import GraphBreak, SourceLine
 from bcjit.fx_graph import Graph, Node
+from bcjit.fx_graph import Mark as GraphMark
 from bcjit.guards import Guard, GuardKind, Roots, Source, SourceKind, SymbolicRelation, fetch
 from bcjit.symbolic_vm import break_reasons as because
 from bcjit.symbolic_vm.break_reasons import break_graph
@@ -55,8 +56,8 @@ class Mark:
     """A moment of a capture to go back to."""
 
     state: State
-    graph: object
-    env: object
+    graph: GraphMark
+    env: tuple[int, int]
     guards: int
     journal: int
     fact_lines: int
@@ -108,7 +109,7 @@ class Machine:
         self._realize = realize
         self._call_ops = call_ops
         self._prologue = prologue
-        self._journal: list[Callable[[], None]] = []
+        self._journal: list[Callable[[], object]] = []
         self._realized: dict[Source, SymValue] = {}
         self._guarded: set[Guard] = set()
         self._cells: dict[int, SymCell] = {}
@@ -140,7 +141,7 @@ class Machine:
         del self.guards[mark.guards :]
         del self.fact_lines[mark.fact_lines :]
 
-    def undoable(self, undo: Callable[[], None]) -> None:
+    def undoable(self, undo: Callable[[], object]) -> None:
         """Register how to take back a change of something that is not itself a log."""
         self._journal.append(undo)
 
@@ -222,7 +223,7 @@ class Machine:
     def bind_symbol(self, symbol: Symbol, source: Source) -> None:
         """Say where guards find the value of an input symbol."""
         self.symbol_sources[symbol] = source
-        self.undoable(lambda: self.symbol_sources.pop(symbol, None) and None)
+        self.undoable(lambda: self.symbol_sources.pop(symbol, None))
 
     def fetch(self, source: Source) -> object:
         """Return the live object at a source; runs nothing."""
@@ -231,7 +232,8 @@ class Machine:
     @property
     def builtins(self) -> dict[str, object]:
         """The builtins of the function whose frame is captured."""
-        return self.roots.func.__builtins__
+        found: dict[str, object] = self.roots.func.__builtins__  # type: ignore[attr-defined]
+        return found
 
     # ------------------------------------------------------------------ values
     def realize(self, value: SymValue) -> SymValue:
@@ -264,7 +266,7 @@ class Machine:
         found = self._cells.get(id(obj))
         if found is None:
             found = self._cells[id(obj)] = make()
-            self.undoable(lambda: self._cells.pop(id(obj), None) and None)
+            self.undoable(lambda: self._cells.pop(id(obj), None))
         return found
 
     def contents(self, value: SymObject | SymCell) -> object:
@@ -275,7 +277,7 @@ class Machine:
         """Make a graph input that is read from `source`."""
         node = self.graph.input(name, meta)
         self.input_sources[node] = source
-        self.undoable(lambda: self.input_sources.pop(node, None) and None)
+        self.undoable(lambda: self.input_sources.pop(node, None))
         return node
 
     def constant(self, value: SymValue, what: str) -> object:
@@ -448,4 +450,3 @@ class Machine:
         assert isinstance(leave, ReturnExit)
         self.state = replace(caller, heap=leave.state.heap, effects=leave.state.effects)
         return leave
-

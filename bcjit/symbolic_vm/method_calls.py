@@ -187,15 +187,21 @@ def _constant_method(method: object) -> None:
         plain = (str, bytes, int, float, bool, type(None), tuple)
         if not all(isinstance(v, Known) and type(v.value) in plain for v in values):
             break_graph(because.NO_RULE, "a method of a value that is not constant")
-        return fold(method, *[v.value for v in values if isinstance(v, Known)])  # type: ignore[arg-type]
+        found = fold(method, *[v.value for v in values if isinstance(v, Known)])  # type: ignore[arg-type]
+        if isinstance(found, Known) and isinstance(
+            found.value, list
+        ):  # "a b".split(): new each time
+            return new_list(vm, tuple(Known(None, item) for item in found.value))
+        return found
 
     builtin(method)(rule)
 
 
 for _name in (
-    "upper lower strip lstrip rstrip startswith endswith replace split title capitalize find index count isdigit"
-    " isalpha partition rpartition zfill center ljust rjust removeprefix removesuffix"
-).split():
+    "upper", "lower", "strip", "lstrip", "rstrip", "startswith", "endswith", "replace", "split",
+    "title", "capitalize", "find", "index", "count", "isdigit", "isalpha", "partition",
+    "rpartition", "zfill", "center", "ljust", "rjust", "removeprefix", "removesuffix",
+):  # fmt: skip
     _constant_method(getattr(str, _name))
 _constant_method(float.is_integer)
 _constant_method(int.bit_length)
@@ -208,7 +214,9 @@ def _item(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     if isinstance(value, SymArray) and value.meta.ndim == 0:
         pytype = {"b": bool, "i": int, "u": int, "f": float, "c": complex}[value.meta.dtype.kind]
         if value.meta.dtype.char not in "gG":  # a long double stays a NumPy scalar
-            return call_scalar(vm, np.generic.item if value.meta.is_scalar else np.ndarray.item, (value,), pytype)
+            if value.meta.is_scalar:
+                return call_scalar(vm, np.generic.item, (value,), pytype)
+            return call_scalar(vm, np.ndarray.item, (value,), pytype)
     return break_graph(because.NO_RULE, f"item of {describe(value)}")
 
 

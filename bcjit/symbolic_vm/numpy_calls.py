@@ -98,13 +98,13 @@ def call_op(
     writes = tuple(_node(_argument(args, kwargs, place), vm) for place in inferred.writes)
     source = None if inferred.view_of is None else _argument(args, kwargs, inferred.view_of)
     results = inferred.results
-    multi = isinstance(results, tuple)
+    multi = isinstance(results, tuple) and bool(results)
     node = add_node(
         vm,
         target,
         tuple(held),
         {name: pair[1] for name, pair in pairs.items()},
-        results if isinstance(results, tuple) else () if results is None else (results,),
+        results if isinstance(results, tuple) else (results,),
         multi=multi,
         view_of=None if source is None else _node(source, vm),
         alias=inferred.alias,
@@ -112,6 +112,8 @@ def call_op(
         can_fail=inferred.can_fail,
         op=op,
     )
+    if results == ():
+        return Known(None, None)
     if isinstance(results, tuple):
         return SymTuple(
             None,
@@ -125,8 +127,6 @@ def call_op(
                 for index, meta in enumerate(results)
             ),
         )
-    if results is None:
-        return Known(None, None)
     if inferred.alias == "same" and source is not None:
         # The call gave back one of its arguments (``out=``, ``+=``): the same object.
         return vm.realize(source)
@@ -171,7 +171,7 @@ def add_node(
     if before or writes:
         # Also for nodes that cannot fail: a backend may fail anywhere.
         vm.records[node] = vm.record()
-        vm.undoable(lambda: vm.records.pop(node, None) and None)
+        vm.undoable(lambda: vm.records.pop(node, None))
     if writes:
         vm.state = replace(vm.state, effects=(*before, Effect("write", node)))
     return node
@@ -195,17 +195,13 @@ def call_scalar(
     return SymScalar(None, int, symbol.expr)
 
 
-def opaque_call(
-    vm: Machine, function: Callable[..., object], args: Sequence[SymValue]
-) -> SymValue:
+def opaque_call(vm: Machine, function: Callable[..., object], args: Sequence[SymValue]) -> SymValue:
     """Break: opaque nodes of unknown result have no meta yet."""
     del vm, args
     return break_graph(because.UNKNOWN_CALL, getattr(function, "__qualname__", repr(function)))
 
 
-def _argument(
-    args: Sequence[SymValue], kwargs: Mapping[str, SymValue], place: object
-) -> SymValue:
+def _argument(args: Sequence[SymValue], kwargs: Mapping[str, SymValue], place: object) -> SymValue:
     if isinstance(place, int):
         return args[place]
     assert isinstance(place, str)

@@ -195,9 +195,7 @@ def _defaults(
         vm.guard(GuardKind.EQUALS, place, None)
         return None
     vm.guard(GuardKind.TYPE, place, tuple)
-    vm.guard(
-        GuardKind.EQUALS, Source(SourceKind.LENGTH, None, place), len(function.__defaults__)
-    )
+    vm.guard(GuardKind.EQUALS, Source(SourceKind.LENGTH, None, place), len(function.__defaults__))
     return _items(place, function.__defaults__)
 
 
@@ -215,22 +213,16 @@ def _kwdefaults(
     )
 
 
-def _closure(
-    vm: Machine, source: Source, function: types.FunctionType
-) -> tuple[SymCell, ...]:
+def _closure(vm: Machine, source: Source, function: types.FunctionType) -> tuple[SymCell, ...]:
     cells = function.__closure__ or ()
     place = member(source, "closure")
     return tuple(
         outside_cell(vm, cell, Source(SourceKind.CELL_OF, index, place), name)
-        for index, (cell, name) in enumerate(
-            zip(cells, function.__code__.co_freevars, strict=True)
-        )
+        for index, (cell, name) in enumerate(zip(cells, function.__code__.co_freevars, strict=True))
     )
 
 
-def outside_cell(
-    vm: Machine, cell: types.CellType, source: Source, name: str
-) -> SymCell:
+def outside_cell(vm: Machine, cell: types.CellType, source: Source, name: str) -> SymCell:
     """Return the symbolic cell of a live one; `source` names its contents."""
 
     def make() -> SymCell:

@@ -16,7 +16,8 @@ from bcjit.symbolic_vm import break_reasons as because
 
 __all__ = ["Refusal", "refusal"]
 
-_SUSPENDS: Final = 0x20 | 0x80 | 0x100 | 0x200  # generator, coroutine, iterable coroutine, async generator
+# Generator, coroutine, iterable coroutine, async generator.
+_SUSPENDS: Final = 0x20 | 0x80 | 0x100 | 0x200
 _OPTIMIZED: Final = 0x01 | 0x02  # CO_OPTIMIZED | CO_NEWLOCALS: a function's code
 
 

@@ -49,8 +49,10 @@ class State:
     index: int  # next virtual instruction of the frame's listing
     stack: tuple[SymValue, ...]
     locals: tuple[SymValue, ...]  # by position in co_varnames; UNBOUND where there is no value
-    cells: tuple[SymCell | None, ...]  # by position in co_cellvars + co_freevars; None before MAKE_CELL
-    heap: Mapping[int, object] = field(default_factory=dict)  # contents of mutable objects that were made or changed
+    # By position in co_cellvars + co_freevars; None before MAKE_CELL.
+    cells: tuple[SymCell | None, ...]
+    # Contents of mutable objects that were made or changed.
+    heap: Mapping[int, object] = field(default_factory=dict)
     effects: tuple[Effect, ...] = ()
     blocks: tuple[object, ...] = ()  # protected regions entered (breaks issue)
 
@@ -110,7 +112,8 @@ class BreakExit:
     state: State
     instruction: Instruction
     cause: GraphBreak
-    callee: SymValue | None = None  # a Python function whose call was given up: it is captured by itself
+    # A Python function whose call was given up: it is captured by itself.
+    callee: SymValue | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +130,7 @@ class JoinError(Exception):
     """Two states cannot be merged; the branch must be split instead."""
 
 
-def join(
-    left: State, right: State, phi: Callable[[str, SymValue, SymValue], SymValue]
-) -> State:
+def join(left: State, right: State, phi: Callable[[str, SymValue, SymValue], SymValue]) -> State:
     """Merge two states of one frame that meet at the same instruction.
 
     Values that are the same object stay; a local that is unbound on one side is a `JoinError` unless it is unbound
@@ -161,7 +162,8 @@ def join(
         return phi(place, a, b)
 
     stack = tuple(
-        merge(f"stack {i}", a, b) for i, (a, b) in enumerate(zip(left.stack, right.stack, strict=True))
+        merge(f"stack {i}", a, b)
+        for i, (a, b) in enumerate(zip(left.stack, right.stack, strict=True))
     )
     variables = tuple(
         merge(f"local {i}", a, b)

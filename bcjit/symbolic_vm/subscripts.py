@@ -21,7 +21,6 @@ from bcjit.symbolic_vm.values import (
     Lazy,
     SymArray,
     SymObject,
-    SymRange,
     SymSlice,
     SymTuple,
     SymValue,
@@ -130,7 +129,9 @@ def dict_items(vm: Machine, value: SymObject) -> tuple[DictItem, ...]:
         vm.guard(GuardKind.KEYS, value.source, keys)
         return tuple(
             DictItem(
-                key, Lazy(Source(SourceKind.ITEM, key, value.source), value.obj[key]), Known(None, key)
+                key,
+                Lazy(Source(SourceKind.ITEM, key, value.source), value.obj[key]),
+                Known(None, key),
             )
             for key in keys
         )
@@ -171,8 +172,9 @@ def set_item(vm: Machine, value: SymValue, key: SymValue, item: SymValue) -> Non
     if isinstance(value, SymObject) and value.pytype is dict:
         if value.source is not None:
             break_graph(because.OUTSIDE_WRITE, "item of a dict")
-        contents = with_item(dict_items(vm, value), dict_key(vm, key), item, key)
-        write_contents(vm, value, contents, "item")
+        write_contents(
+            vm, value, with_item(dict_items(vm, value), dict_key(vm, key), item, key), "item"
+        )
         return
     if isinstance(value, SymObject) and value.pytype is list:
         contents = vm.contents(value)
@@ -180,7 +182,7 @@ def set_item(vm: Machine, value: SymValue, key: SymValue, item: SymValue) -> Non
         index = _index(vm, key)
         if isinstance(index, slice) or not -len(contents) <= index < len(contents):
             break_graph(because.NO_RULE, "assignment to a slice, or out of range")
-        changed = list(contents)
+        changed: list[object] = list(contents)
         changed[index] = item
         write_contents(vm, value, tuple(changed), "item")
         return
