@@ -87,7 +87,7 @@ def has_attribute(vm: Machine, value: SymValue, name: str) -> bool:
     if pytype in (np.ndarray, tuple, list, dict, str, int, float, complex, bool, type(None)) or (
         issubclass(pytype, np.generic)
     ):
-        return hasattr(pytype, name)
+        return _raw_in_mro(pytype, name) is not _MISSING  # not hasattr: the metaclass has more
     return break_graph(because.ATTRIBUTE, f"hasattr(..., {name!r}) of {describe(value)}")
 
 

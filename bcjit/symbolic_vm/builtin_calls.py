@@ -85,6 +85,7 @@ def items_of(vm: Machine, value: SymValue, what: str) -> Args:
 
 
 _LONGEST: Final = 1024
+HEAP_TYPE: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class of the program, which can be changed
 
 
 @builtin(len)
@@ -143,7 +144,9 @@ def _sum(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     items = items_of(vm, args[0], "sum")
     if any(_may_be_float(vm, item) for item in items):
         break_graph(because.NO_RULE, "sum of floats, which builtin sum adds in its own way")
-    total = args[1] if len(args) == 2 else Known(None, 0)
+    total = vm.realize(args[1]) if len(args) == 2 else Known(None, 0)
+    if pytype_of(vm, total) in (str, bytes, bytearray):
+        break_graph(because.WOULD_RAISE, "sum can't sum strings")
     for item in items:
         total = binary(vm, "+", total, item)
     return total
@@ -354,6 +357,8 @@ def _callable(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     if isinstance(value, SymFunction | SymMethod):
         return Known(None, True)
     pytype = pytype_of(vm, value)
+    if pytype.__flags__ & HEAP_TYPE:
+        break_graph(because.NO_RULE, f"callable of {pytype.__name__}, a class that can be changed")
     return Known(None, any("__call__" in base.__dict__ for base in pytype.__mro__))
 
 

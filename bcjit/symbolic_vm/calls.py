@@ -158,6 +158,8 @@ def inline(
     except GraphBreak as cause:
         if cause.reason.code in _ABOUT_THE_CALLER:
             raise
+        if cause.reason.code == because.WRITE_IN_INLINED and not vm.at_call():
+            raise
         vm.callee = function
         inner = GraphBreak(
             because.REASONS[because.NOT_INLINED],

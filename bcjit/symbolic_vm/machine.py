@@ -112,7 +112,7 @@ class Machine:
         self._journal: list[Callable[[], object]] = []
         self._realized: dict[Source, SymValue] = {}
         self._guarded: set[Guard] = set()
-        self._cells: dict[int, SymCell] = {}
+        self._cells: dict[Source, SymCell] = {}
         self._ids = 0
         self._line: SourceLine | None = None
         self.outside_cell_written = False
@@ -261,12 +261,16 @@ class Machine:
 
         self.undoable(undo)
 
-    def cell(self, obj: object, make: Callable[[], SymCell]) -> SymCell:
-        """Return the one symbolic cell of a live cell object, made at its first use."""
-        found = self._cells.get(id(obj))
+    def cell(self, source: Source, make: Callable[[], SymCell]) -> SymCell:
+        """Return the symbolic cell at a source, made at its first use.
+
+        Two sources may lead to one cell another time, or no longer: so they are kept apart, and what is written
+        through one is not read through another (see the handler of ``LOAD_DEREF``).
+        """
+        found = self._cells.get(source)
         if found is None:
-            found = self._cells[id(obj)] = make()
-            self.undoable(lambda: self._cells.pop(id(obj), None))
+            found = self._cells[source] = make()
+            self.undoable(lambda: self._cells.pop(source, None) and None)
         return found
 
     def contents(self, value: SymObject | SymCell) -> object:
@@ -322,6 +326,12 @@ class Machine:
             if instruction.op not in self._call_ops:
                 break_graph(because.WRITE_IN_INLINED, instruction.op.name)
         return record
+
+    def at_call(self) -> bool:
+        """Whether the present frame is at a call instruction, and not at one that reads a property."""
+        position = self.positions[-1]
+        instruction = position.frame.listing.instructions[position.state.index]
+        return instruction.op in self._call_ops
 
     def is_integer(self, value: SymScalar) -> bool:
         """Whether a number is a symbolic integer, about which questions can be decided."""

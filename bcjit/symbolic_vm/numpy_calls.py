@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, NoReturn
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from bcjit.symbolic_vm.values import (
     SymValue,
 )
 
-__all__ = ["call_op", "call_scalar", "describe", "opaque_call", "operand"]
+__all__ = ["call_op", "call_scalar", "describe", "no_rule", "opaque_call", "operand"]
 
 _LEAF_TYPES: Final = (bool, int, float, complex, str, type(None), type(Ellipsis), type, np.dtype)
 
@@ -214,6 +214,12 @@ def _node(value: SymValue, vm: Machine) -> Node:
         value = vm.realize(value.items[0])
     assert isinstance(value, SymArray)
     return value.node
+
+
+def no_rule(context: str, *values: SymValue) -> NoReturn:
+    """Break where these values have no rule, saying so if one is an array that is not a plain numeric one."""
+    special = any(isinstance(v, SymInstance) and isinstance(v.obj, np.ndarray) for v in values)
+    break_graph(because.NOT_NUMERIC if special else because.NO_RULE, context)
 
 
 def _spelling(target: Callable[..., object]) -> str:

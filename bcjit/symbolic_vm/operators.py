@@ -18,7 +18,7 @@ from bcjit.dims import Dim, Expr, Relation, RelationOp
 from bcjit.symbolic_vm import break_reasons as because
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.machine import Machine
-from bcjit.symbolic_vm.numpy_calls import call_op, call_scalar, describe
+from bcjit.symbolic_vm.numpy_calls import call_op, call_scalar, describe, no_rule
 from bcjit.symbolic_vm.values import (
     Known,
     Lazy,
@@ -178,12 +178,10 @@ def binary(vm: Machine, symbol: str, left: SymValue, right: SymValue) -> SymValu
         return _array_binary(vm, symbol, left, right)
     if _is_number(left) and _is_number(right):
         return _number_binary(vm, plain, left, right)
-    if isinstance(left, SymTuple) and isinstance(right, SymTuple) and plain == "+":
-        return SymTuple(None, left.items + right.items)
     sequence = _sequence_binary(vm, symbol, left, right)
     if sequence is not None:
         return sequence
-    return break_graph(because.NO_RULE, f"{describe(left)} {symbol} {describe(right)}")
+    return no_rule(f"{describe(left)} {symbol} {describe(right)}", left, right)
 
 
 def _array_binary(vm: Machine, symbol: str, left: SymValue, right: SymValue) -> SymValue:
@@ -192,7 +190,7 @@ def _array_binary(vm: Machine, symbol: str, left: SymValue, right: SymValue) -> 
         target = BINARY[symbol.removesuffix("=")]
     for value in (left, right):
         if not (isinstance(value, SymArray | SymScalar) or _is_number(value)):
-            break_graph(because.NO_RULE, f"{describe(left)} {symbol} {describe(right)}")
+            no_rule(f"{describe(left)} {symbol} {describe(right)}", left, right)
     op = ops.lookup(target)
     if op is None:
         break_graph(because.NUMPY_UNSUPPORTED, f"operator {symbol}")
@@ -264,14 +262,36 @@ def _sequence_binary(vm: Machine, symbol: str, left: SymValue, right: SymValue) 
     """``+`` and ``*`` of lists and tuples made in the frame, of known length."""
     if symbol == "+" and _is_list(left) and _is_list(right):
         return new_list(vm, _list_items(vm, left) + _list_items(vm, right))
-    if symbol == "*":
+    if symbol in ("+", "+="):
+        return _tuple_sum(left, right)
+    if symbol in ("*", "*="):
         items, count = (left, right) if not _is_number(left) else (right, left)
         times = vm.realize(count)
         if isinstance(times, Known) and type(times.value) is int and times.value <= _FOLD_LENGTH:
             if isinstance(items, SymTuple):
-                return SymTuple(None, items.items * times.value)
-            if _is_list(items):
+                # tuplerepeat (Objects/tupleobject.c) gives back the tuple itself
+                same = times.value == 1 or not items.items
+                return items if same else SymTuple(None, items.items * times.value)
+            if symbol == "*" and _is_list(items):
                 return new_list(vm, _list_items(vm, items) * times.value)
+    return None
+
+
+def _tuple_sum(left: SymValue, right: SymValue) -> SymValue | None:
+    """Mirror ``tupleconcat`` (Objects/tupleobject.c): the empty tuple added gives back the other one."""
+    a, b = _tuple_items(left), _tuple_items(right)
+    if a is None or b is None:
+        return None
+    if not a:
+        return right
+    return SymTuple(None, a + b) if b else left
+
+
+def _tuple_items(value: SymValue) -> tuple[SymValue, ...] | None:
+    if isinstance(value, SymTuple):
+        return value.items
+    if isinstance(value, Known) and type(value.value) is tuple:
+        return tuple(Known(None, item) for item in value.value)
     return None
 
 
@@ -310,7 +330,7 @@ def unary(vm: Machine, symbol: str, value: SymValue) -> SymValue:
             return from_dim(vm, dim)
         if value.pytype in (float, complex) and symbol != "~":
             return call_scalar(vm, UNARY[symbol], (value,), value.pytype, can_fail=False)
-    return break_graph(because.NO_RULE, f"{symbol}{describe(value)}")
+    return no_rule(f"{symbol}{describe(value)}", value)
 
 
 def compare(vm: Machine, symbol: str, left: SymValue, right: SymValue) -> SymValue:
@@ -333,7 +353,7 @@ def compare(vm: Machine, symbol: str, left: SymValue, right: SymValue) -> SymVal
         answer = _structural_equality(vm, left, right)
         if answer is not None:
             return Known(None, answer is (symbol == "=="))
-    return break_graph(because.NO_RULE, f"{describe(left)} {symbol} {describe(right)}")
+    return no_rule(f"{describe(left)} {symbol} {describe(right)}", left, right)
 
 
 def _decide_compare(vm: Machine, symbol: str, a: Dim, b: Dim) -> bool:
@@ -347,7 +367,7 @@ def _decide_compare(vm: Machine, symbol: str, a: Dim, b: Dim) -> bool:
 def _array_binary_compare(vm: Machine, symbol: str, left: SymValue, right: SymValue) -> SymValue:
     for value in (left, right):
         if not (isinstance(value, SymArray | SymScalar) or _is_number(value)):
-            break_graph(because.NO_RULE, f"{describe(left)} {symbol} {describe(right)}")
+            no_rule(f"{describe(left)} {symbol} {describe(right)}", left, right)
     op = ops.lookup(COMPARE[symbol])
     if op is None:
         break_graph(because.NUMPY_UNSUPPORTED, f"operator {symbol}")
@@ -363,6 +383,8 @@ def _structural_equality(vm: Machine, left: SymValue, right: SymValue) -> bool |
         if len(left.items) != len(right.items):
             return False
         for a, b in zip(left.items, right.items, strict=True):
+            if holds_nan(vm.realize(a)) or holds_nan(vm.realize(b)):
+                return None  # identity comes before equality, and which object it is is not known
             item = compare(vm, "==", a, b)
             if not isinstance(item, Known):
                 return None
@@ -453,9 +475,22 @@ def _same_array(vm: Machine, left: SymArray, right: SymArray) -> bool | None:
     return False  # a result of a call is a new object
 
 
+def holds_nan(value: SymValue) -> bool:
+    """Whether a known value is, or holds, something that does not equal itself."""
+    return isinstance(value, Known) and _nan_in(value.value)
+
+
+def _nan_in(value: object) -> bool:
+    if type(value) is tuple:
+        return any(map(_nan_in, value))
+    return type(value) in (float, complex) and value != value
+
+
 def contains(vm: Machine, item: SymValue, container: SymValue) -> SymValue:
     """``item in container``."""
     item, container = vm.realize(item), vm.realize(container)
+    if holds_nan(item) or holds_nan(container):
+        break_graph(because.NO_RULE, "in with a NaN, which is found by identity")
     if _foldable(item) and _foldable(container):
         assert isinstance(item, Known)
         assert isinstance(container, Known)
@@ -490,7 +525,7 @@ def truth(vm: Machine, value: SymValue) -> bool:
             return True
         if callable(value.value) and type(value.value).__module__ in ("builtins", "numpy"):
             return True
-        return break_graph(because.NO_RULE, f"truth of {describe(value)}")
+        return no_rule(f"truth of {describe(value)}", value)
     if isinstance(value, SymScalar) and isinstance(value.payload, Expr):
         return vm.decide(Relation("!=", value.payload, 0))
     if isinstance(value, SymTuple):
@@ -503,7 +538,7 @@ def truth(vm: Machine, value: SymValue) -> bool:
         return True
     if isinstance(value, SymArray | SymScalar):
         return break_graph(because.DATA_BRANCH, describe(value))
-    return break_graph(because.NO_RULE, f"truth of {describe(value)}")
+    return no_rule(f"truth of {describe(value)}", value)
 
 
 def length(vm: Machine, value: SymValue) -> SymValue:
@@ -521,4 +556,4 @@ def length(vm: Machine, value: SymValue) -> SymValue:
         return Known(None, len(contents))
     if isinstance(value, SymArray) and not value.meta.is_scalar and value.meta.shape:
         return from_dim(vm, value.meta.shape[0])
-    return break_graph(because.NO_RULE, f"len of {describe(value)}")
+    return no_rule(f"len of {describe(value)}", value)

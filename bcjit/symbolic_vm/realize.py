@@ -232,7 +232,7 @@ def outside_cell(vm: Machine, cell: types.CellType, source: Source, name: str) -
             initial = UNBOUND
         return SymCell(source, vm.new_id(), name, initial, from_outside=True)
 
-    return vm.cell(cell, make)
+    return vm.cell(source, make)
 
 
 def _method(vm: Machine, value: Lazy) -> SymValue:

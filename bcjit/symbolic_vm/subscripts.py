@@ -13,8 +13,8 @@ from bcjit.guards import GuardKind, Source, SourceKind
 from bcjit.symbolic_vm import break_reasons as because
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.machine import Machine
-from bcjit.symbolic_vm.numpy_calls import call_op, describe
-from bcjit.symbolic_vm.operators import as_dim, fold, new_list
+from bcjit.symbolic_vm.numpy_calls import call_op, describe, no_rule
+from bcjit.symbolic_vm.operators import as_dim, fold, holds_nan, new_list
 from bcjit.symbolic_vm.values import (
     DictItem,
     Known,
@@ -53,7 +53,7 @@ def get_item(vm: Machine, value: SymValue, key: SymValue) -> SymValue:
     if isinstance(value, Known) and isinstance(value.value, str | bytes | tuple):
         index = _index(vm, key)
         return fold(operator.getitem, value.value, index)
-    return break_graph(because.NO_RULE, f"{describe(value)}[...]")
+    return no_rule(f"{describe(value)}[...]", value)
 
 
 def _index(vm: Machine, key: SymValue) -> int | slice:
@@ -81,7 +81,11 @@ def _sequence_item(
         if index.step == 0:
             break_graph(because.WOULD_RAISE, "slice step zero")
         part = items[index]
-        return SymTuple(None, part) if isinstance(owner, SymTuple) else new_list(vm, part)
+        if not isinstance(owner, SymTuple):
+            return new_list(vm, part)
+        # tuplesubscript (Objects/tupleobject.c): all of a tuple in order is the tuple itself
+        whole = index.indices(len(items)) == (0, len(items), 1)
+        return owner if whole else SymTuple(None, part)
     if not -len(items) <= index < len(items):
         break_graph(because.WOULD_RAISE, "IndexError")
     return items[index]
@@ -95,6 +99,8 @@ def dict_key(vm: Machine, key: SymValue) -> object:
     found = vm.constant(key, "key of a dict")
     if type(found) not in KEY_TYPES and not (isinstance(found, type) and type(found) is type):
         return break_graph(because.NO_RULE, f"key of type {type(found).__name__}")
+    if holds_nan(Known(None, found)):
+        break_graph(because.NO_RULE, "a key that is NaN, which is found by identity")
     return found
 
 
@@ -186,7 +192,7 @@ def set_item(vm: Machine, value: SymValue, key: SymValue, item: SymValue) -> Non
         changed[index] = item
         write_contents(vm, value, tuple(changed), "item")
         return
-    break_graph(because.NO_RULE, f"{describe(value)}[...] = ...")
+    no_rule(f"{describe(value)}[...] = ...", value)
 
 
 def with_item(
