@@ -425,10 +425,11 @@ def test_c_and_python_name_the_same_first_failing_guard(case):
     trees = [(guards, compile_guards(guards)), *(([one], compile_guards([one])) for one in guards)]
     for where in places:
         for checked, tree in trees:
-            expected = first_failing(checked, where)
+            # Also before the evaluator has made the dicts of instances.
             found = tree.check(where.values, where.func, where.closure)
-            assert found == expected, ([str(one) for one in checked], where)
-            assert tree.check(where.values, where.func, where.closure) == found
+            expected = first_failing(checked, where)
+            again = tree.check(where.values, where.func, where.closure)
+            assert found == expected == again, ([str(one) for one in checked], where)
         # Those that hold, together.
         holding = [checked[0] for checked, _ in trees[1:] if first_failing(checked, where) == -1]
         assert compile_guards(holding).check(where.values, where.func, where.closure) == -1

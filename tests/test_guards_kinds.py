@@ -226,6 +226,8 @@ FUNCTION_ATTRIBUTE = closing()
 FUNCTION_ATTRIBUTE.tag = "t"
 GENERAL = {AlikeQuietly(): "other", "key": "found", 3: "three"}
 FAILING = {Alike(): "other"}
+FAILING_DICT = Plain()
+FAILING_DICT.__dict__ = FAILING
 METHOD = SPLIT.method
 SUPER = super(Plain, SPLIT)
 GLOBALS = {"name": "value", "__builtins__": builtins}
@@ -301,6 +303,8 @@ SOURCES = {
         attr(STRANGE_DICT, "own", 5),
         attr(UNINTERNED, "uninterned", 7),
         attr(UNINTERNED, "by hand", 8),
+        attr(SPLIT, "".join(["a", ""]), 1),
+        attr(UNINTERNED, "".join(["unin", "terned"]), 7),
         attr(Slotted(6), "value", 6),
         attr(SlotAndDict(6), "value", 6),
         attr(WITH_DATA, "nondata", 3),
@@ -309,6 +313,7 @@ SOURCES = {
         attr(FUNCTION_ATTRIBUTE, "tag", "t"),
         attr(slice(5, 6), "stop", 6),
         no_attr(BORROWING, "value"),
+        no_attr(FAILING_DICT, "key"),
         no_attr(SPLIT, "missing"),
         no_attr(SPLIT, "inherited"),
         no_attr(SPLIT, "method"),
@@ -466,27 +471,27 @@ def test_every_source_kind_has_samples_that_are_found_and_missing():
 
 @pytest.mark.parametrize("sample", FOUND, ids=sample_id)
 def test_a_source_is_fetched_alike_by_both(sample):
-    assert fetch(sample.source, sample.where) == sample.value
     if sample.source.kind in (SourceKind.LENGTH, SourceKind.SHAPE):
         assert holds_for_both(guard("EQUALS", sample.source, sample.value), sample.where)
-        return
-    assert fetch(sample.source, sample.where) is sample.value
-    where = roots(
-        *sample.where.values, sample.value, func=sample.where.func, closure=sample.where.closure
-    )
-    same = arg(len(sample.where.values), "same")
-    assert holds_for_both(guard("SAME_OBJECT", sample.source, (same, True)), where)
-    assert not holds_for_both(guard("SAME_OBJECT", sample.source, (same, False)), where)
+    else:
+        where = roots(
+            *sample.where.values, sample.value, func=sample.where.func, closure=sample.where.closure
+        )
+        same = arg(len(sample.where.values), "same")
+        assert holds_for_both(guard("SAME_OBJECT", sample.source, (same, True)), where)
+        assert not holds_for_both(guard("SAME_OBJECT", sample.source, (same, False)), where)
+        assert fetch(sample.source, sample.where) is sample.value
+    assert fetch(sample.source, sample.where) == sample.value
 
 
 @pytest.mark.parametrize("sample", MISSING, ids=sample_id)
 def test_a_source_that_cannot_be_fetched_fails_its_guard_in_both(sample):
-    with pytest.raises(Unavailable):
-        fetch(sample.source, sample.where)
     fine = guard("EQUALS", arg(len(sample.where.values), "fine"), 1)
     where = roots(*sample.where.values, 1, func=sample.where.func, closure=sample.where.closure)
     for kind in (int, object):
         assert first_failing_of_both([fine, guard("TYPE", sample.source, kind), fine], where) == 1
+    with pytest.raises(Unavailable):
+        fetch(sample.source, sample.where)
 
 
 # Guards
@@ -727,6 +732,7 @@ GUARDS = {
             [roots(SPLIT)],
             [roots(REPLACED), roots(STRANGE_DICT)],
         ),
+        Sample(guard("NO_INSTANCE_ATTR", X, "key"), [roots(SPLIT)], [roots(FAILING_DICT)]),
         Sample(guard("NO_INSTANCE_ATTR", X, "computed"), [roots(SPLIT)], []),
     ],
     GuardKind.UNBOUND_CELL: [

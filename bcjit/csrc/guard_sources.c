@@ -327,12 +327,10 @@ static bool member(Check *check, enum member which, PyObject *base, Slot *slot)
     }
 }
 
-static bool root(Check *check, SourceRow *row, Slot *slot)
+bool bcjit_fetch_root(Check *check, SourceRow *row, Slot *slot)
 {
     PyFunctionObject *func = (PyFunctionObject *)check->func;
     switch (row->kind) {
-    case SOURCE_LOCAL: return bcjit_fetch_local(check, row);
-    case SOURCE_GLOBAL: return bcjit_fetch_from_dict(check, func->func_globals, row, slot);
     case SOURCE_BUILTIN: return bcjit_fetch_from_dict(check, func->func_builtins, row, slot);
     case SOURCE_CELL: return cell_contents(bcjit_check_cells(check), row->number, slot);
     case SOURCE_GLOBALS: return object_or_none(func->func_globals, slot);
@@ -340,25 +338,13 @@ static bool root(Check *check, SourceRow *row, Slot *slot)
     }
 }
 
-bool bcjit_source_fetch(Check *check, SourceRow *row)
+bool bcjit_fetch_step(Check *check, SourceRow *row, PyObject *base, Slot *slot)
 {
-    Slot *slot = &check->slots[check->fetched];
-    if (row->base < 0) {
-        return root(check, row, slot);
-    }
-    PyObject *base = bcjit_slot_object(check, &check->slots[row->base]);
-    if (base == NULL) {
-        return false;
-    }
     if (row->kind == SOURCE_ATTR) {
         return bcjit_instance_attribute(check, base, row->key, row->hash, &row->hint, slot) ==
                ATTRIBUTE_FOUND;
     }
     switch (row->kind) {
-    case SOURCE_SHAPE: return bcjit_fetch_size(check, row, base);
-    case SOURCE_MODULE_ATTR:
-        return PyModule_CheckExact(base) &&
-               bcjit_fetch_from_dict(check, PyModule_GetDict(base), row, slot);
     case SOURCE_TYPE:
         bcjit_slot_borrow(slot, (PyObject *)Py_TYPE(base));
         return true;

@@ -84,7 +84,6 @@ static bool unbound_cell(Check *check, const GuardRow *row)
 static bool guard_holds(Check *check, GuardRow *row)
 {
     switch (row->kind) {
-    case GUARD_RELATION: return bcjit_relation_holds(check, row->relation);
     case GUARD_UNBOUND_CELL: return unbound_cell(check, row);
     case GUARD_EQUALS: return equals(row, &check->slots[row->source]);
     case GUARD_PRESENT: return true;        /* its source has been fetched */
@@ -125,14 +124,23 @@ static inline bool fetch(Check *check, SourceRow *row)
         PyObject *globals = ((PyFunctionObject *)check->func)->func_globals;
         return bcjit_fetch_from_dict(check, globals, row, slot);
     }
-    PyObject *base = row->base < 0 ? NULL : check->slots[row->base].object;
-    if (base != NULL && row->kind == SOURCE_SHAPE) {
-        return bcjit_fetch_size(check, row, base);
+    if (row->base < 0) {
+        return bcjit_fetch_root(check, row, slot);
     }
-    if (base != NULL && row->kind == SOURCE_MODULE_ATTR && PyModule_CheckExact(base)) {
-        return bcjit_fetch_from_dict(check, PyModule_GetDict(base), row, slot);
+    PyObject *base = bcjit_slot_object(check, &check->slots[row->base]);
+    if (base == NULL) {
+        return false;
     }
-    return bcjit_source_fetch(check, row);
+    if (row->kind == SOURCE_SHAPE) {
+        Py_ssize_t size = bcjit_array_size(base, row->number);
+        bcjit_slot_number(slot, size);
+        return size >= 0;
+    }
+    if (row->kind == SOURCE_MODULE_ATTR) {
+        return PyModule_CheckExact(base) &&
+               bcjit_fetch_from_dict(check, PyModule_GetDict(base), row, slot);
+    }
+    return bcjit_fetch_step(check, row, base, slot);
 }
 
 /* A size compared with a constant or another size, as most facts are. */

@@ -131,8 +131,10 @@ static inline void bcjit_slot_number(Slot *slot, Py_ssize_t number)
 
 /* guard_sources.c */
 int bcjit_sources_init(void);
-/* Fills the next slot; false when the value cannot be had. */
-bool bcjit_source_fetch(Check *check, SourceRow *row);
+/* The value of a root, of a step from a base, into *slot; false when it cannot be had. The kinds that
+ * guards.c fetches itself are not among them. */
+bool bcjit_fetch_root(Check *check, SourceRow *row, Slot *slot);
+bool bcjit_fetch_step(Check *check, SourceRow *row, PyObject *base, Slot *slot);
 PyObject *bcjit_slot_make_object(Check *check, Slot *slot);
 /* Borrowed; NULL only without memory, error cleared. */
 static inline PyObject *bcjit_slot_object(Check *check, Slot *slot)
@@ -185,12 +187,6 @@ static inline Py_ssize_t bcjit_array_size(PyObject *value, Py_ssize_t axis)
         return -1;
     }
     return PyArray_DIM((PyArrayObject *)value, (int)axis);
-}
-static inline bool bcjit_fetch_size(Check *check, const SourceRow *row, PyObject *base)
-{
-    Py_ssize_t size = bcjit_array_size(base, row->number);
-    bcjit_slot_number(&check->slots[check->fetched], size);
-    return size >= 0;
 }
 bool bcjit_arrays_overlap(PyObject *left, PyObject *right, bool expected);
 bool bcjit_keys_hold(PyObject *value, PyObject *keys);
