@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from types import CellType, CodeType, FunctionType
+from types import CellType, CodeType, FunctionType, TracebackType
 from typing import Any, TypeAlias, TypeVar
 
 _Closure: TypeAlias = tuple[CellType, ...] | None
@@ -128,6 +128,11 @@ def set_error_state_mapper(
     contextvar: ContextVar[Any] | None, mapper: Callable[[Any], object] | None, /
 ) -> None:
     """How graphs are made to raise: mapper(state or None) -> the state to set, or None to keep it."""
+
+def set_foreign_test(
+    test: Callable[[BaseException, Callable[..., object]], TracebackType | None] | None, /
+) -> None:
+    """test(exc, fn) -> the traceback with which an exception goes on that is not the graph's own, or None."""
 
 def tracing_active() -> bool:
     """Whether a trace function, debugger or coverage tool watches this thread."""

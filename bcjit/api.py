@@ -32,11 +32,13 @@ if _UNSUPPORTED is None or TYPE_CHECKING:
         explanation_of,
         graphs_of,
         install_error_state,
+        install_foreign_test,
         report_of,
     )
     from bcjit.symbolic_vm import Settings, mark, refusal
 
     install_error_state()
+    install_foreign_test()
     _Base: type = _core.Dispatcher
 else:
     _Base = object

@@ -6,6 +6,7 @@
 
 from bcjit.compiler.compile import FunctionCompiler
 from bcjit.compiler.error_state import install as install_error_state
+from bcjit.compiler.foreign import install_foreign_test
 from bcjit.compiler.explain import (
     Explanation,
     RecompileReport,
@@ -21,5 +22,6 @@ __all__ = [
     "explanation_of",
     "graphs_of",
     "install_error_state",
+    "install_foreign_test",
     "report_of",
 ]

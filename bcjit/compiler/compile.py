@@ -16,6 +16,7 @@ from bcjit import _core, backends
 from bcjit.bytecode import resume_code
 from bcjit.code_cache import CacheEntry, CodeCache, Miss, Problem
 from bcjit.compiler.bailout import BailOuts, Record, make_record
+from bcjit.compiler.foreign import traceback_from_elsewhere
 from bcjit.compiler.recipes import CannotRebuild, FromSource
 from bcjit.compiler.residual import Residual, build_residual, continuations_end
 from bcjit.config import config
@@ -157,6 +158,9 @@ class FunctionCompiler:
         except (GraphBreakError, BackendError):
             raise
         except Exception as error:
+            elsewhere = traceback_from_elsewhere(error)
+            if elsewhere is not None:
+                raise error.with_traceback(elsewhere) from None
             line = SourceLine(spec.code.co_filename, spec.line, spec.code.co_qualname)
             if config.strict:
                 message = (

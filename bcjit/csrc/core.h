@@ -190,6 +190,7 @@ extern PyTypeObject BcjitGraphCall_Type;
 extern PyTypeObject BcjitBailOut_Type;
 int bcjit_graphcall_init(void);
 PyObject *bcjit_set_error_state_mapper(PyObject *module, PyObject *args);
+PyObject *bcjit_set_foreign_test(PyObject *module, PyObject *test);
 
 /* ---- codeslot.c ------------------------------------------------------------------------------ */
 int bcjit_codeslot_init(void);

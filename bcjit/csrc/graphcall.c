@@ -132,6 +132,36 @@ typedef struct {
     vectorcallfunc vectorcall;
 } GraphCall;
 
+static PyObject *foreign_test;              /* or NULL: every Exception is the graph's own */
+
+PyObject *bcjit_set_foreign_test(PyObject *Py_UNUSED(module), PyObject *test)
+{
+    Py_XSETREF(foreign_test, test == Py_None ? NULL : Py_NewRef(test));
+    Py_RETURN_NONE;
+}
+
+/* Whether exc came from a signal handler that ran during the graph; then it is set again, with the traceback
+ * that leaves the graph's own frames out. */
+static bool restore_foreign(GraphCall *self, PyObject *exc)
+{
+    if (foreign_test == NULL || exc == NULL) {
+        return false;
+    }
+    PyObject *test = Py_NewRef(foreign_test);
+    PyObject *const pair[] = {exc, self->fn};
+    PyObject *traceback = PyObject_Vectorcall(test, pair, 2, NULL);
+    Py_DECREF(test);
+    if (traceback == NULL) {
+        return true;                        /* its own error stands */
+    }
+    if (traceback == Py_None) {
+        Py_DECREF(traceback);
+        return false;
+    }
+    PyErr_Restore(Py_NewRef((PyObject *)Py_TYPE(exc)), Py_NewRef(exc), traceback);
+    return true;
+}
+
 /* Turns the Exception that is set into a BailOut; other exceptions (KeyboardInterrupt) pass. */
 static void bail_out(GraphCall *self)
 {
@@ -146,6 +176,10 @@ static void bail_out(GraphCall *self)
     }
     Py_XDECREF(type);
     Py_XDECREF(traceback);
+    if (restore_foreign(self, exc)) {
+        Py_XDECREF(exc);
+        return;
+    }
     PyObject *bail = PyObject_CallNoArgs((PyObject *)&BcjitBailOut_Type);
     if (bail == NULL) {
         Py_XDECREF(exc);

@@ -53,6 +53,8 @@ static PyMethodDef functions[] = {
      "run_plain(code, globals, closure, values): run code as a function on values."},
     {"set_error_state_mapper", bcjit_set_error_state_mapper, METH_VARARGS,
      "set_error_state_mapper(contextvar, mapper): how graphs are made to raise."},
+    {"set_foreign_test", bcjit_set_foreign_test, METH_O,
+     "set_foreign_test(test): test(exc, fn) -> the traceback of an exception that is not the graph's own, or None."},
     {"tracing_active", tracing_active, METH_NOARGS,
      "Whether a trace function, debugger or coverage tool watches this thread."},
     {"set_tracing_override", set_tracing_override, METH_O,
