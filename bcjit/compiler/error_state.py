@@ -24,6 +24,13 @@ FLAGS: Final = (
 )
 
 
+# What NumPy raises when an error state calls and nothing is there to call; the two blanks are NumPy's.
+_NO_HANDLER: Final = {
+    "call": "python callback specified for {} (in  {}) but no function found.",
+    "log": "log specified for {} (in {}) but no object with write method found.",
+}
+
+
 class FlagRaised(Exception):
     """A floating-point flag went up that the error state does not ignore; the call's stores are done.
 
@@ -61,7 +68,9 @@ def pending_actions(status: int, function: str) -> tuple[tuple[str, object], ...
         if not status & bit or mode == "ignore":
             continue
         message = f"{text} encountered in {function}"
-        if mode == "call":
+        if handler is None and mode in _NO_HANDLER:
+            actions.append((mode, NameError(_NO_HANDLER[mode].format(text, function))))
+        elif mode == "call":
             actions.append((mode, functools.partial(cast("Any", handler), text, status)))
         elif mode == "log":
             write = cast("Any", handler).write

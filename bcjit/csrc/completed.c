@@ -5,7 +5,7 @@
 typedef struct {
     PyObject_HEAD
     PyObject *result;
-    PyObject *actions;                      /* tuple of (mode, text or callable) */
+    PyObject *actions;                      /* tuple of (mode, text, callable or exception) */
 } Completed;
 
 /* As NumPy reports one flag (numpy/_core/src/umath/extobj.c, _error_handler); the warning's line is that of
@@ -15,6 +15,10 @@ static int report(PyObject *action)
     const char *mode;
     PyObject *what;
     if (!PyArg_ParseTuple(action, "sO", &mode, &what)) {
+        return -1;
+    }
+    if (PyExceptionInstance_Check(what)) {
+        PyErr_SetObject((PyObject *)Py_TYPE(what), what);
         return -1;
     }
     if (PyCallable_Check(what)) {
