@@ -280,8 +280,15 @@ def test_a_bool_array_to_an_unknown_power_has_no_known_dtype():
 def test_operands_without_an_array_are_not_for_numpy():
     with pytest.raises(Unsupported, match="array"):
         facts(operator.add, ScalarMeta(float), 1.0)
-    with pytest.raises(Unsupported, match="array"):
-        facts(np.add, 1, 2)
+
+
+def test_a_ufunc_of_python_numbers_gives_a_numpy_scalar_of_the_default_dtype():
+    assert facts(np.add, 1, 2).results == scalar(I8)
+    assert facts(np.sqrt, ScalarMeta(float)).results == scalar()
+    with pytest.raises(Unsupported, match="int"):
+        facts(np.add, ScalarMeta(int), 2)
+    with pytest.raises(Unsupported, match="int"):
+        facts(np.add, 2**70, 2)
 
 
 # The table
@@ -295,3 +302,85 @@ def test_every_op_has_spellings_with_samples():
             assert isinstance(spelling, Spelling)
             assert list(spelling.samples(F8)), op.name
             assert lookup(spelling.target) is op
+
+
+# Indices
+
+
+def test_an_unknown_int_picks_and_may_be_out_of_bounds():
+    for index in (ScalarMeta(int), scalar(I8)):
+        got = facts(operator.getitem, array(3, 4), index)
+        assert (got.results, got.alias, got.can_fail) == (array(4), "view", True)
+        got = facts(operator.getitem, array(3), index)
+        assert (got.results, got.alias) == (scalar(), "fresh")
+        assert facts(operator.setitem, array(3, 4), index, 1.0).writes == (0,)
+
+
+def test_a_symbolic_int_in_range_cannot_fail():
+    env = ShapeEnv()
+    n = env.symbol("n", "input", 8).expr
+    k = env.symbol("k", "input", 3).expr
+    got = facts(operator.getitem, array(n), k, env=env)
+    assert (got.results, got.can_fail) == (scalar(), False)
+    assert env.facts == (Relation("<", k, n),)
+
+
+REFUSALS = [
+    (operator.getitem, (1.5, 0), Unsupported),
+    (operator.setitem, (1.5, 0, 0), Unsupported),
+    (operator.getitem, (array(3), ScalarMeta(float)), WouldRaise),
+    (operator.getitem, (array(3), "a"), WouldRaise),
+    (operator.getitem, (array(3), True), Unsupported),
+    (operator.getitem, (array(3), object()), Unsupported),
+    (operator.getitem, (array(3), scalar()), WouldRaise),
+    (operator.getitem, (array(3), array(2)), WouldRaise),
+    (operator.getitem, (array(3), slice(1.5, None)), WouldRaise),
+    (operator.getitem, (array(3), slice(ScalarMeta(int), None)), Unsupported),
+    (operator.getitem, (array(3, 3), (array(2, dtype=I8), slice(None))), Unsupported),
+    (operator.getitem, (array(3, 3), (array(2, dtype=I8), ScalarMeta(int))), Unsupported),
+    (operator.getitem, (array(3), array(dtype=I8)), Unsupported),
+    (operator.setitem, (array(3, 3), array(3, dtype=np.dtype(bool)), 0), Unsupported),
+    (operator.setitem, (array(3), 0, None), Unsupported),
+    (operator.setitem, (array(2, 3), slice(None), array(2)), WouldRaise),
+    (np.add, (array(3), None), Unsupported),
+    (np.add, (array(3), [array(3)]), Unsupported),
+    (np.add, (array(3), [[1], [2, 3]]), WouldRaise),
+    (operator.iadd, ([1], array(1)), Unsupported),
+    (operator.neg, (ScalarMeta(int),), Unsupported),
+    (operator.add, (scalar(), [1.0]), Unsupported),
+    (np.sum, (array(3), ScalarMeta(int)), Unsupported),
+    (np.sum, (array(3), 1.5), WouldRaise),
+    (np.zeros, (ScalarMeta(int),), Unsupported),
+    (np.zeros, (3, "no such dtype"), WouldRaise),
+    (np.zeros, (3, float, "X"), WouldRaise),
+    (np.full, (3, ScalarMeta(int)), Unsupported),
+    (np.full, (3, None), Unsupported),
+    (np.array, ([ScalarMeta(int)],), Unsupported),
+    (np.array, ([array(2), array(2, 2)],), Unsupported),
+    (np.arange, (ScalarMeta(float),), Unsupported),
+    (np.linspace, (0, 1, ScalarMeta(int)), Unsupported),
+    (np.eye, (3, 3, ScalarMeta(int)), Unsupported),
+    (np.concatenate, (array(3),), Unsupported),
+    (np.roll, (array(3), ScalarMeta(int)), Unsupported),
+    (np.roll, (array(3, 3), (1, 2)), Unsupported),
+    (np.repeat, (array(3), array(3, dtype=I8)), Unsupported),
+    (np.broadcast_to, (array(2, 3), (3,)), WouldRaise),
+    (np.sort, (array(3), -1, "bubble"), Unsupported),
+    (np.diff, (array(3), -1), WouldRaise),
+    (np.isclose, (array(3), 1.0, array(3)), Unsupported),
+    (np.copyto, (array(3), None), Unsupported),
+    (np.linalg.solve, (array(3, 3), array(4)), WouldRaise),
+    (np.linalg.norm, (array(3), 5), Unsupported),
+    (np.dot, (array(2), array(3)), WouldRaise),
+    (operator.imatmul, (array(3), array(3)), Unsupported),
+    (float, (array(3),), Unsupported),
+    (float, (ScalarMeta(int),), Unsupported),
+]
+
+
+@pytest.mark.parametrize(("target", "args", "answer"), REFUSALS)
+def test_refusal(target, args, answer):
+    with pytest.raises(answer) as caught:
+        facts(target, *args)
+    assert type(caught.value) is answer
+    assert caught.value.reason

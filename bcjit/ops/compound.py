@@ -19,11 +19,13 @@ from bcjit.ops.opdef import Spelling, Unsupported, WouldRaise
 from bcjit.ops.operands import (
     BOOL,
     axis_index,
+    axis_tuple,
     cast,
     constant,
     copy,
     default_dtype,
     equal,
+    is_array,
     less,
 )
 from bcjit.ops.reductions import fold
@@ -182,6 +184,51 @@ def allclose(
     return e.item(_all_of(e, _close(e, a, b, rtol, atol, equal_nan)), bool)
 
 
+def array_equal(e: Emitter, a1: Operand, a2: Operand, equal_nan: Operand = False) -> Operand:
+    """``np.array_equal``: a Python bool. Source: NumPy ``_core/numeric.py``."""
+    if equal_nan is not False:
+        raise Unsupported("equal_nan")
+    left, right = e.array(a1), e.array(a2)
+    alike = len(left.shape) == len(right.shape) and builtins.all(
+        equal(e, a, b) for a, b in zip(left.shape, right.shape, strict=True)
+    )
+    if not alike:
+        return e.item(e.fill((), False, BOOL), bool)
+    return e.item(_all_of(e, apply(e, row("equal"), (left, right))[0]), bool)
+
+
+def nan_reduction(ufunc: str, fill: int, e: Emitter, a: Operand, axis: Operand = None) -> Value:
+    """``np.nansum`` and ``np.nanprod``. Source: NumPy ``lib/_nanfunctions_impl.py``."""
+    value = e.array(a)
+    if value.dtype.kind in "fc":
+        (test,) = apply(e, row("isnan"), (value,))
+        dtypes = (BOOL, value.dtype, value.dtype, value.dtype)
+        (value,) = e.map(SELECT, (test, e.fill((), fill, value.dtype), value), dtypes)
+    return e.scalar(fold(e, row(ufunc), value, axis_tuple(e, axis, len(value.shape))))
+
+
+def copyto(e: Emitter, dst: Operand, src: Operand, casting: Operand = "same_kind") -> None:
+    """``np.copyto``: src is broadcast and cast into dst."""
+    if not is_array(e, dst) or not e.is_value(dst):
+        raise Unsupported("the destination is not an array")
+    if e.is_value(src):
+        if not isinstance(casting, str):
+            raise Unsupported("casting is not a constant")
+        if not np.can_cast(src.dtype, dst.dtype, casting):  # type: ignore[arg-type]
+            raise WouldRaise(f"cannot cast from {src.dtype} to {dst.dtype}")
+        store(e, dst, src, exact=False)
+        return
+    weak = e.weak_type(src)
+    if weak is None:
+        raise Unsupported("the source is not an array or a number")
+    if _RANK[weak] > _RANK[_ITEM_TYPE[dst.dtype.kind]] or dst.dtype.kind == "u":
+        raise Unsupported("a Python number of another kind")
+    store(e, dst, e.fill((), src, dst.dtype), exact=False)
+
+
+_RANK: Final[dict[type, int]] = {bool: 0, int: 1, float: 2, complex: 3}
+
+
 # diff
 
 
@@ -289,6 +336,14 @@ define(
 )
 define("isclose", functions(isclose, samples.closes, "isclose"))
 define("allclose", functions(allclose, samples.closes, "allclose"))
+define("array_equal", functions(array_equal, samples.pairs, "array_equal"))
+for _name, _ufunc, _fill in (("nansum", "add", 0), ("nanprod", "multiply", 1)):
+    define(
+        _name,
+        functions(partial(nan_reduction, _ufunc, _fill), samples.nan_reductions, _name),
+        ulp=4,
+    )
+define("copyto", functions(copyto, samples.copies, "copyto"))
 define("diff", functions(diff, samples.diffs, "diff"))
 define("item", methods(item, samples.of_arrays(), "item"))
 define(

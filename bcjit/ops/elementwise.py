@@ -24,6 +24,7 @@ from bcjit.ops.operands import (
     is_array,
     loop_dtypes,
     require_default,
+    require_int64,
 )
 from bcjit.ops.scalar_functions import SCALAR_FUNCTIONS, ScalarFunction, row
 from bcjit.ops.table import define
@@ -110,7 +111,9 @@ def _call(
     if not isinstance(keywords["order"], str) or keywords["order"] not in "CFAK":
         raise WouldRaise("order: one of 'C', 'F', 'A', or 'K' is expected")
     if not any(map(e.is_value, operands)):
-        raise Unsupported("no operand is an array")
+        # No operand decides the dtype, so a large int makes it uint64 or object.
+        for operand in operands:
+            require_int64(e, operand)
     casting, dtype = keywords["casting"], as_dtype(keywords["dtype"])
     if isinstance(out, tuple) and function.nout > 1:
         require_default(builtins.all(item is None for item in out), True, "out")

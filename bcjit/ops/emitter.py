@@ -10,7 +10,7 @@ call returns the array written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeGuard
 
@@ -218,7 +218,7 @@ class Emitter(Protocol):
         self,
         function: Callable[..., object],
         operands: Sequence[Operand],
-        options: dict[str, object],
+        options: Mapping[str, object],
         results: Sequence[tuple[Shape, DType]],
     ) -> tuple[Value, ...]:
         """LibCall: a library routine, opaque but for its results."""

@@ -11,7 +11,7 @@ down this chain, from view to view::
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, TypeGuard
 
@@ -317,7 +317,7 @@ class MetaEmitter:
         self,
         function: Callable[..., object],
         operands: Sequence[Operand],
-        options: dict[str, object],
+        options: Mapping[str, object],
         results: Sequence[tuple[Shape, DType]],
     ) -> tuple[Value, ...]:
         """See `Emitter.lib_call`."""

@@ -14,11 +14,8 @@ import numpy as np
 from bcjit.dims import Dim, floor_divide, modulo, product
 from bcjit.ops import samples
 from bcjit.ops.emitter import (
-    Basic,
     Broadcast,
-    DType,
     Emitter,
-    NewAxis,
     Operand,
     Part,
     Permute,
@@ -34,7 +31,6 @@ from bcjit.ops.operands import (
     axis_index,
     axis_tuple,
     copy,
-    default_dtype,
     equal,
     less,
     shape_argument,
@@ -42,13 +38,9 @@ from bcjit.ops.operands import (
 )
 from bcjit.ops.spell import attribute, functions, methods
 from bcjit.ops.table import define
+from bcjit.ops.views import back, indexed, with_new_axes
 
 __all__: list[str] = []
-
-
-def _back(e: Emitter, source: Operand, result: Value) -> Value:
-    """Return a method's result as a NumPy scalar if it was called on one."""
-    return e.scalar(result) if e.is_value(source) and e.is_scalar(source) else result
 
 
 def _order(order: Operand, allowed: str = "C") -> None:
@@ -84,7 +76,7 @@ def _reshaped(e: Emitter, a: Operand, shape: Operand, order: Operand) -> Value:
 
 def reshape(e: Emitter, a: Operand, /, shape: Operand, order: Operand = "C") -> Value:
     """``np.reshape``."""
-    return _back(e, a, _reshaped(e, a, shape, order))
+    return back(e, a, _reshaped(e, a, shape, order))
 
 
 def _reshape_method(e: Emitter, a: Operand, /, *shape: Operand, order: Operand = "C") -> Value:
@@ -107,7 +99,7 @@ def flatten(e: Emitter, a: Operand, order: Operand = "C") -> Value:
 
 
 def _permuted(e: Emitter, a: Operand, axes: tuple[int, ...]) -> Value:
-    return _back(e, a, e.view(e.array(a), Permute(axes)))
+    return back(e, a, e.view(e.array(a), Permute(axes)))
 
 
 def transpose(e: Emitter, a: Operand, axes: Operand = None) -> Value:
@@ -163,11 +155,6 @@ def moveaxis(e: Emitter, a: Operand, source: Operand, destination: Operand) -> V
     return _permuted(e, a, tuple(order))
 
 
-def _indexed(value: Value, special: dict[int, Pick | Range]) -> Basic:
-    """Return the basic index that is whole except on some axes."""
-    return Basic(tuple(special.get(i, Range(0, 1, dim)) for i, dim in enumerate(value.shape)))
-
-
 def squeeze(e: Emitter, a: Operand, axis: Operand = None) -> Value:
     """``np.squeeze``: the array itself where there is no axis of size 1."""
     value = e.array(a)
@@ -178,8 +165,8 @@ def squeeze(e: Emitter, a: Operand, axis: Operand = None) -> Value:
         if not all(equal(e, value.shape[i], 1) for i in axes):
             raise WouldRaise("cannot select an axis to squeeze out which has size not equal to one")
     if not axes:
-        return _back(e, a, value)
-    return _back(e, a, e.view(value, _indexed(value, {i: Pick(0) for i in axes})))
+        return back(e, a, value)
+    return back(e, a, e.view(value, indexed(value, {i: Pick(0) for i in axes})))
 
 
 def expand_dims(e: Emitter, a: Operand, axis: Operand) -> Value:
@@ -187,28 +174,7 @@ def expand_dims(e: Emitter, a: Operand, axis: Operand) -> Value:
     value = e.array(a)
     items: Sequence[Operand] = axis if isinstance(axis, tuple | list) else (axis,)
     ndim = len(value.shape) + len(items)
-    return e.view(value, _with_new_axes(value, _axis_list(e, tuple(items), ndim)))
-
-
-def _with_new_axes(value: Value, axes: Sequence[int]) -> Basic:
-    dims = iter(value.shape)
-    return Basic(
-        tuple(
-            NewAxis() if i in axes else Range(0, 1, next(dims))
-            for i in range(len(value.shape) + len(axes))
-        )
-    )
-
-
-def _at_least(ndim: int, e: Emitter, a: Operand) -> Value:
-    value = e.array(a)
-    if len(value.shape) >= ndim:
-        return value
-    if ndim == 2 or not value.shape:
-        # NumPy: ``reshape(1)``, ``reshape(1, 1)`` and ``x[newaxis, :]``; the same views.
-        new = ndim - len(value.shape)
-        return e.view(value, _with_new_axes(value, tuple(range(new))))
-    return value
+    return e.view(value, with_new_axes(value, _axis_list(e, tuple(items), ndim)))
 
 
 def broadcast_to(e: Emitter, array: Operand, shape: Operand) -> Value:
@@ -233,101 +199,8 @@ def flip(e: Emitter, m: Operand, axis: Operand = None) -> Value:
     else:
         axes = (axis_index(e, axis, ndim),)
     backward = {i: Range(value.shape[i] - 1, -1, value.shape[i]) for i in axes}
-    result = e.view(value, _indexed(value, dict(backward)))
+    result = e.view(value, indexed(value, dict(backward)))
     return e.scalar(result) if axis is None and not ndim else result
-
-
-# Joining
-
-
-def _parts(e: Emitter, arrays: Operand) -> list[Value]:
-    if not isinstance(arrays, tuple | list):
-        raise Unsupported("the arrays to join are not a tuple or list")
-    if not arrays:
-        raise WouldRaise("need at least one array to join")
-    return [e.array(item) for item in arrays]
-
-
-def _joined_dtype(e: Emitter, arrays: Operand, dtype: Operand, casting: Operand) -> DType:
-    """Return the promoted dtype; Python scalars among the arrays are weak (NEP 50)."""
-    assert isinstance(arrays, tuple | list)
-    given = as_dtype(dtype)
-    dtypes = [default_dtype(e, e.array(item)) for item in arrays]
-    if not isinstance(casting, str):
-        raise Unsupported("casting is not a constant")
-    if given is None:
-        return np.result_type(*dtypes)
-    if not all(np.can_cast(source, given, casting) for source in dtypes):  # type: ignore[arg-type]
-        raise WouldRaise(f"cannot cast to {given} with casting rule {casting}")
-    return given
-
-
-def _concat(e: Emitter, parts: Sequence[Value], axis: int, dtype: DType) -> Value:
-    shape = parts[0].shape
-    for part in parts[1:]:
-        if len(part.shape) != len(shape):
-            raise WouldRaise("all the input arrays must have same number of dimensions")
-        for i, (have, want) in enumerate(zip(part.shape, shape, strict=True)):
-            if i != axis and not equal(e, have, want):
-                raise WouldRaise("all the input array dimensions except one must match exactly")
-    return e.concat(parts, axis, dtype)
-
-
-def concatenate(
-    e: Emitter,
-    arrays: Operand,
-    /,
-    axis: Operand = 0,
-    out: Operand = None,
-    *,
-    dtype: Operand = None,
-    casting: Operand = "same_kind",
-) -> Value:
-    """``np.concatenate``."""
-    if out is not None:
-        raise Unsupported("the argument out is not supported here")
-    parts = _parts(e, arrays)
-    target = _joined_dtype(e, arrays, dtype, casting)
-    if axis is None:
-        parts = [e.view(part, Reshape((size_of(part),))) for part in parts]
-        return _concat(e, parts, 0, target)
-    if not parts[0].shape:
-        raise WouldRaise("zero-dimensional arrays cannot be concatenated")
-    return _concat(e, parts, axis_index(e, axis, len(parts[0].shape)), target)
-
-
-def stack(
-    e: Emitter,
-    arrays: Operand,
-    axis: Operand = 0,
-    out: Operand = None,
-    *,
-    dtype: Operand = None,
-    casting: Operand = "same_kind",
-) -> Value:
-    """``np.stack``."""
-    if out is not None:
-        raise Unsupported("the argument out is not supported here")
-    parts = _parts(e, arrays)
-    target = _joined_dtype(e, arrays, dtype, casting)
-    if any(len(part.shape) != len(parts[0].shape) for part in parts):
-        raise WouldRaise("all input arrays must have the same shape")
-    at = axis_index(e, axis, len(parts[0].shape) + 1)
-    return _concat(e, [e.view(part, _with_new_axes(part, (at,))) for part in parts], at, target)
-
-
-def _stack_along(
-    ndim: int,
-    e: Emitter,
-    tup: Operand,
-    *,
-    dtype: Operand = None,
-    casting: Operand = "same_kind",
-) -> Value:
-    """``np.hstack`` (at least 1-d, axis 1 of more) and ``np.vstack`` (at least 2-d, axis 0)."""
-    parts = [_at_least(ndim, e, part) for part in _parts(e, tup)]
-    axis = 1 if ndim == 1 and len(parts[0].shape) > 1 else 0
-    return _concat(e, parts, axis, _joined_dtype(e, tup, dtype, casting))
 
 
 # Repetition
@@ -348,7 +221,7 @@ def repeat(e: Emitter, a: Operand, repeats: Operand, axis: Operand = None) -> Va
     else:
         at = axis_index(e, axis, len(value.shape))
     shape = value.shape
-    spread = e.view(value, _with_new_axes(value, (at + 1,)))
+    spread = e.view(value, with_new_axes(value, (at + 1,)))
     wide = e.view(spread, Broadcast((*shape[: at + 1], count, *shape[at + 1 :])))
     return copy(e, e.view(wide, Reshape((*shape[:at], shape[at] * count, *shape[at + 1 :]))))
 
@@ -395,7 +268,7 @@ def _rolled(e: Emitter, value: Value, shift: Operand, axis: int) -> Value:
     head = modulo(by, length)
     tail = length - head
     pieces = (Range(tail, 1, head), Range(0, 1, tail))
-    parts = [e.view(value, _indexed(value, {axis: piece})) for piece in pieces]
+    parts = [e.view(value, indexed(value, {axis: piece})) for piece in pieces]
     return e.concat(parts, axis, value.dtype)
 
 
@@ -421,8 +294,8 @@ def astype(
     if not np.can_cast(value.dtype, target, casting):  # type: ignore[arg-type]
         raise WouldRaise(f"cannot cast from {value.dtype} to {target} with casting rule {casting}")
     if not copy and value.dtype == target:
-        return _back(e, x, value)
-    return _back(e, x, _copied(e, value, target))
+        return back(e, x, value)
+    return back(e, x, _copied(e, value, target))
 
 
 _copied = copy
@@ -435,17 +308,25 @@ def _copy_function(e: Emitter, a: Operand, order: Operand = "K") -> Value:
 
 def _copy_method(e: Emitter, a: Operand, order: Operand = "C") -> Value:
     _order(order, "KACF")
-    return _back(e, a, copy(e, e.array(a)))
+    return back(e, a, copy(e, e.array(a)))
 
 
 def _part(name: str, e: Emitter, val: Operand) -> Value:
     """``x.real`` is a real array itself; ``x.imag`` of one is new read-only zeros."""
     value = e.array(val)
     if value.dtype.kind == "c":
-        return _back(e, val, e.view(value, Part(name)))
+        return back(e, val, e.view(value, Part(name)))
     if name == "real":
-        return _back(e, val, value)
-    return _back(e, val, e.fill(value.shape, 0, value.dtype))
+        return back(e, val, value)
+    return back(e, val, e.fill(value.shape, 0, value.dtype))
+
+
+def _flip_axis(axis: int, e: Emitter, m: Operand) -> Value:
+    """``np.flipud`` and ``np.fliplr``."""
+    value = e.array(m)
+    if len(value.shape) <= axis:
+        raise WouldRaise(f"the input must have more than {axis} dimensions")
+    return flip(e, value, axis)
 
 
 def _reversed_axes(e: Emitter, a: Operand) -> Value:
@@ -481,14 +362,10 @@ define(
     functions(squeeze, samples.squeezes, "squeeze") + methods(squeeze, samples.squeezes, "squeeze"),
 )
 define("expand_dims", functions(expand_dims, samples.expansions, "expand_dims"))
-for _ndim, _name in ((1, "atleast_1d"), (2, "atleast_2d")):
-    define(_name, functions(partial(_at_least, _ndim), samples.of_arrays(), _name))
 define("broadcast_to", functions(broadcast_to, samples.broadcasts, "broadcast_to"))
 define("flip", functions(flip, samples.flips, "flip"))
-define("concatenate", functions(concatenate, samples.joins, "concatenate", "concat"))
-define("stack", functions(stack, samples.joins, "stack"))
-for _ndim, _name in ((1, "hstack"), (2, "vstack")):
-    define(_name, functions(partial(_stack_along, _ndim), samples.stacks, _name))
+for _axis, _name in ((0, "flipud"), (1, "fliplr")):
+    define(_name, functions(partial(_flip_axis, _axis), samples.of_arrays(), _name))
 define(
     "repeat",
     functions(repeat, samples.repeats, "repeat") + methods(repeat, samples.repeats, "repeat"),

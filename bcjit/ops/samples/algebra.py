@@ -10,7 +10,19 @@ import numpy as np
 from bcjit.ops.opdef import Sample, sample
 from bcjit.ops.samples.values import arrays, tame
 
-__all__ = ["dots", "inplace_products", "matmuls", "norms", "products", "solves", "squares"]
+__all__ = [
+    "convolutions",
+    "dots",
+    "ffts",
+    "inplace_products",
+    "interps",
+    "matmuls",
+    "norms",
+    "products",
+    "searches",
+    "solves",
+    "squares",
+]
 
 
 def products(dtype: np.dtype[Any]) -> Iterator[Sample]:
@@ -105,3 +117,47 @@ def inplace_products(dtype: np.dtype[Any]) -> Iterator[Sample]:
     yield sample(tame(dtype, 6).reshape(2, 3), grid)
     yield sample(grid.copy(), tame(dtype, 6).reshape(3, 2))
     yield sample(grid.copy(), tame(dtype, 3))
+
+
+def ffts(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``fft``."""
+    for array in arrays(dtype):
+        yield sample(array)
+    grid = tame(dtype, 12).reshape(3, 4)
+    yield sample(grid, axis=0)
+    yield sample(grid, 6)
+    yield sample(grid, n=3, axis=1)
+    yield sample(grid, 0)
+    yield sample(grid, axis=2)
+
+
+def interps(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``interp``."""
+    knots = np.arange(4.0)
+    yield sample(tame(dtype, 6).reshape(2, 3), knots, tame(dtype, 4))
+    yield sample(1.5, knots, tame(dtype, 4))
+    yield sample(tame(dtype, 1)[0], knots, knots * 1j)
+    yield sample(tame(dtype, 3), [0, 1, 2], [0.5, 1, 2])
+    yield sample(tame(dtype, 3), knots, knots[:3])
+    yield sample(tame(dtype, 3), knots.reshape(2, 2), knots)
+    yield sample(tame(dtype, 3), knots[:0], knots[:0])
+
+
+def searches(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``searchsorted``."""
+    line = np.sort(tame(dtype, 6))
+    for sought in (line[2], 1, tame(np.dtype("f4"), 4).reshape(2, 2), [1, 2]):
+        yield sample(line, sought)
+        yield sample(line, sought, side="right")
+    yield sample(line.reshape(2, 3), 1)
+
+
+def convolutions(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``convolve``."""
+    long, short = tame(dtype, 6), tame(np.dtype("f4"), 3)
+    for mode in ("full", "same", "valid"):
+        yield sample(long, short, mode)
+        yield sample(short, long, mode=mode)
+        yield sample(long, long, mode)
+    yield sample(long[:0], short)
+    yield sample(long, 2)

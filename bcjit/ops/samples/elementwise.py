@@ -16,9 +16,12 @@ __all__ = [
     "clip_methods",
     "clips",
     "closes",
+    "copies",
     "diffs",
     "fills",
     "inplace",
+    "nan_reductions",
+    "pairs",
     "rounds",
     "unary",
     "unary_operator",
@@ -37,6 +40,8 @@ def unary(dtype: np.dtype[Any]) -> Iterator[Sample]:
     yield sample(grid, out=np.zeros(3, dtype))
     yield sample(grid, dtype=np.float32)
     yield sample(grid, dtype="f8", casting="unsafe")
+    for number in (True, 3, 2.5, 1j, 2**70):
+        yield sample(number)
 
 
 def unary_operator(dtype: np.dtype[Any]) -> Iterator[Sample]:
@@ -75,6 +80,9 @@ def binary(dtype: np.dtype[Any]) -> Iterator[Sample]:
     yield sample(grid, row, dtype=np.float32)
     yield sample(grid, row, dtype="f8", casting="unsafe")
     yield sample(grid, row, dtype="i4")
+    for number in (True, 3, 2.5, 1j, 2**70):
+        yield sample(number, 2)
+        yield sample(0.5, number)
 
 
 def inplace(dtype: np.dtype[Any]) -> Iterator[Sample]:
@@ -149,3 +157,31 @@ def fills(dtype: np.dtype[Any]) -> Iterator[Sample]:
     for value in (1, 2.5, 300, 1j, True, np.float32(1.5), np.int8(3), np.array(2), "a"):
         yield sample(tame(dtype, 6).reshape(2, 3)[:, ::-1], value)
         yield sample(np.zeros(0, dtype), value)
+
+
+def pairs(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``array_equal``."""
+    for array in arrays(dtype):
+        yield sample(array, array)
+    grid = tame(dtype, 6).reshape(2, 3)
+    yield sample(grid, grid.astype(np.complex128))
+    yield sample(grid, grid[0])
+    yield sample(grid, 1)
+    yield sample(grid, grid, equal_nan=True)
+
+
+def nan_reductions(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``nansum``."""
+    for array in arrays(dtype):
+        yield sample(array)
+        yield sample(array, axis=0)
+
+
+def copies(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``copyto``."""
+    grid = tame(dtype, 6).reshape(2, 3)
+    for source in (1, 2.5, True, 1j, 300, grid[0], grid[0, 0], np.ones(2), np.ones(3), np.int8(1)):
+        yield sample(grid.copy(), source)
+    yield sample(grid[:, ::-1].copy(), np.ones((2, 3)), casting="unsafe")
+    yield sample(grid.copy(), np.ones(3, np.float32), "no")
+    yield sample(2, grid)

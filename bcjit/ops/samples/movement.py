@@ -11,8 +11,10 @@ from bcjit.ops.opdef import Sample, sample
 from bcjit.ops.samples.values import DTYPES, arrays, calls, each, numbers, tame
 
 __all__ = [
+    "appends",
     "broadcasts",
     "casts",
+    "columns",
     "expansions",
     "flips",
     "joins",
@@ -76,6 +78,24 @@ def joins(dtype: np.dtype[Any]) -> Iterator[Sample]:
     yield sample((grid, other), dtype=np.int8, casting="unsafe")
     yield sample((grid, grid), dtype=np.int8)
     yield sample([])
+
+
+def columns(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``column_stack``."""
+    grid = numbers(dtype, 6).reshape(3, 2)
+    yield sample((grid[:, 0], np.ones(3, np.float32)))
+    yield sample([grid, grid[:, 0]])
+    yield sample((grid, np.ones(2)))
+
+
+def appends(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``append``."""
+    grid = numbers(dtype, 6).reshape(3, 2)
+    for values in (grid, 1, [1.5, 2], np.ones((1, 2), np.float32), 2j):
+        yield sample(grid, values)
+        yield sample(grid, values, axis=0)
+    yield sample(grid[0, 0], 1)
+    yield sample(grid[0, 0], 1, 0)
 
 
 def stacks(dtype: np.dtype[Any]) -> Iterator[Sample]:

@@ -1,0 +1,30 @@
+"""Index maps and results that several op modules need; emits nothing but views."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bcjit.ops.emitter import Basic, Emitter, NewAxis, Operand, Pick, Range, Value
+
+__all__ = ["back", "indexed", "with_new_axes"]
+
+
+def back(e: Emitter, source: Operand, result: Value) -> Value:
+    """Return a method's result as a NumPy scalar if it was called on one."""
+    return e.scalar(result) if e.is_value(source) and e.is_scalar(source) else result
+
+
+def indexed(value: Value, special: dict[int, Pick | Range]) -> Basic:
+    """Return the basic index that is whole except on some axes."""
+    return Basic(tuple(special.get(i, Range(0, 1, dim)) for i, dim in enumerate(value.shape)))
+
+
+def with_new_axes(value: Value, axes: Sequence[int]) -> Basic:
+    """Return the index that is whole, with new axes of size 1 at these positions of the result."""
+    dims = iter(value.shape)
+    return Basic(
+        tuple(
+            NewAxis() if i in axes else Range(0, 1, next(dims))
+            for i in range(len(value.shape) + len(axes))
+        )
+    )
