@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from math import gcd
 from typing import ClassVar, Final, Literal, SupportsIndex, TypeAlias, cast
 
@@ -222,6 +223,8 @@ def _monomial_key(monomial: Monomial) -> str:
     return "*".join(f"{atom.key()}^{power}" for atom, power in monomial)
 
 
+# Cached, because every operation sorts: monomials are few and small.
+@lru_cache(maxsize=8192)
 def _order(monomial: Monomial) -> tuple[int, str]:
     return (-sum(power for _, power in monomial), _monomial_key(monomial))
 
@@ -237,12 +240,13 @@ def terms_of(dim: DimLike) -> Terms:
 
 def build(terms: Mapping[Monomial, int]) -> Dim:
     """Return the dim of these terms: sorted, without zeros, an int if constant."""
-    kept = {monomial: coefficient for monomial, coefficient in terms.items() if coefficient}
+    kept = [item for item in terms.items() if item[1]]
     if not kept:
         return 0
-    if len(kept) == 1 and () in kept:
-        return kept[()]
-    return Expr(tuple((monomial, kept[monomial]) for monomial in sorted(kept, key=_order)))
+    if len(kept) == 1:
+        return kept[0][1] if kept[0][0] == () else Expr((kept[0],))
+    kept.sort(key=lambda item: _order(item[0]))
+    return Expr(tuple(kept))
 
 
 def _of_atom(atom: Atom) -> Expr:
@@ -250,6 +254,8 @@ def _of_atom(atom: Atom) -> Expr:
 
 
 def _multiply_monomials(left: Monomial, right: Monomial) -> Monomial:
+    if not left or not right:
+        return left or right
     powers = dict(left)
     for atom, power in right:
         powers[atom] = powers.get(atom, 0) + power
@@ -258,24 +264,33 @@ def _multiply_monomials(left: Monomial, right: Monomial) -> Monomial:
 
 def add(left: DimLike, right: DimLike) -> Dim:
     """``left + right``."""
-    terms = terms_of(left)
-    for monomial, coefficient in terms_of(right).items():
-        terms[monomial] = terms.get(monomial, 0) + coefficient
-    return build(terms)
+    return _combine(left, right, 1)
 
 
 def negative(dim: DimLike) -> Dim:
     """``-dim``."""
-    return build({monomial: -coefficient for monomial, coefficient in terms_of(dim).items()})
+    return _combine(0, dim, -1)
 
 
 def subtract(left: DimLike, right: DimLike) -> Dim:
     """``left - right``."""
-    return add(left, negative(right))
+    return _combine(left, right, -1)
+
+
+def _combine(left: DimLike, right: DimLike, factor: int) -> Dim:
+    """``left + factor * right``."""
+    if isinstance(left, int) and isinstance(right, int):
+        return left + factor * right
+    terms = terms_of(left)
+    for monomial, coefficient in terms_of(right).items():
+        terms[monomial] = terms.get(monomial, 0) + factor * coefficient
+    return build(terms)
 
 
 def multiply(left: DimLike, right: DimLike) -> Dim:
     """``left * right``."""
+    if isinstance(left, int) and isinstance(right, int):
+        return left * right
     terms: Terms = {}
     right_terms = terms_of(right)
     for monomial, coefficient in terms_of(left).items():
@@ -438,6 +453,11 @@ def _evaluate_atom(atom: Atom, bindings: Mapping[Symbol, int]) -> int:
 
 def symbols(dim: DimLike) -> frozenset[Symbol]:
     """Return the symbols of a dim."""
+    return frozenset() if isinstance(dim, int) else _symbols_of(dim)
+
+
+@lru_cache(maxsize=8192)
+def _symbols_of(dim: Expr | Symbol) -> frozenset[Symbol]:
     found: set[Symbol] = set()
     for monomial in terms_of(dim):
         for atom, _ in monomial:
@@ -450,6 +470,8 @@ def symbols(dim: DimLike) -> frozenset[Symbol]:
 
 def substitute(dim: DimLike, mapping: Mapping[Symbol, DimLike]) -> Dim:
     """Return the dim with symbols replaced, all at once."""
+    if symbols(dim).isdisjoint(mapping):
+        return add(dim, 0)
     total: Dim = 0
     for monomial, coefficient in terms_of(dim).items():
         value: Dim = coefficient

@@ -129,6 +129,7 @@ class ShapeEnv:
             raise ValueError(msg)
         for symbol in list(self._hints)[symbol_count:]:
             del self._hints[symbol], self._nonnegative[symbol]
+        self._changed()
         if fact_count < len(self._facts):
             del self._facts[fact_count:]
             self._relearn()
@@ -155,6 +156,14 @@ class ShapeEnv:
 
     def known(self, relation: Relation) -> bool | None:
         """Return the truth if structure and facts imply it, else None; records nothing."""
+        constant = relation.constant()
+        if constant is not None:
+            return constant
+        if relation not in self._known:
+            self._known[relation] = self._imply(relation)
+        return self._known[relation]
+
+    def _imply(self, relation: Relation) -> bool | None:
         simplified = self._simplify_relation(relation)
         constant = simplified.constant()
         if constant is not None:
@@ -173,6 +182,13 @@ class ShapeEnv:
 
     def simplify(self, dim: DimLike) -> Dim:
         """Return the dim with the equalities known so far applied."""
+        if isinstance(dim, int):
+            return dim
+        if dim not in self._simple:
+            self._simple[dim] = self._simplify(dim)
+        return self._simple[dim]
+
+    def _simplify(self, dim: Expr | Symbol) -> Dim:
         try:
             simplified = substitute(dim, self._solved)
         except ZeroDivisionError:
@@ -209,6 +225,11 @@ class ShapeEnv:
         return tuple(result)
 
     def _broadcast_sizes(self, left: DimLike, right: DimLike) -> Dim:
+        # Most sizes are the same object, or known numbers.
+        if right in (left, 1):
+            return self.simplify(left)
+        if left == 1:
+            return self.simplify(right)
         same = Relation("==", left, right)
         left_one, right_one = Relation("==", left, 1), Relation("==", right, 1)
         if self.known(same):
@@ -232,11 +253,18 @@ class ShapeEnv:
     def _is_size(self, symbol: Symbol) -> bool:
         return self._nonnegative.get(symbol, False)
 
+    def _changed(self) -> None:
+        """Drop answers that were worked out from what was known before."""
+        self._known: dict[Relation, bool | None] = {}
+        self._simple: dict[Expr | Symbol, Dim] = {}
+
     def _forget(self) -> None:
+        self._changed()
         self._solved: dict[Symbol, Dim] = {}
         self._ranges = Ranges(self._is_size)
 
     def _record(self, fact: Relation) -> None:
+        self._changed()
         self._facts.append(fact)
         simplified = self._simplify_relation(fact)
         if simplified.op == "==" and self._solve(simplified):
@@ -244,6 +272,7 @@ class ShapeEnv:
             self._reread()
         else:
             self._ranges.learn(simplified)
+        self._changed()
 
     def _relearn(self) -> None:
         self._forget()
