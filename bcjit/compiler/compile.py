@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from bcjit import _core, backends
-from bcjit.bytecode import resume_code
+from bcjit.bytecode import JUMPS, TERMINATORS, Listing, Op, resume_code
 from bcjit.code_cache import CacheEntry, CodeCache, Miss, Problem
 from bcjit.compiler.bailout import BailOuts, Record, make_record
 from bcjit.compiler.foreign import traceback_from_elsewhere
@@ -22,7 +22,7 @@ from bcjit.compiler.residual import Residual, build_residual, continuations_end
 from bcjit.config import config
 from bcjit.dims import Expr, Symbol
 from bcjit.errors import BackendError, GraphBreakError, InternalError, SourceLine
-from bcjit.fx_graph import Graph, Node
+from bcjit.fx_graph import Graph, Node, refuses_warnings
 from bcjit.guards import Guard, GuardKind, Roots, compile_guards, fetch, first_failing, sentence
 from bcjit.logs import get_logger, once
 from bcjit.meta import ArrayMeta
@@ -264,13 +264,15 @@ class FunctionCompiler:
             bailouts.append(
                 BailOuts(found.graph, function, records, end, self.part, self.backend_name)
             )
-            return _core.GraphCall(function, None)
+            return _core.GraphCall(function, None, refuses_warnings(function))
 
         residual = build_residual(found, inputs, graph_call, self.part, self)
         on_bailout = bailouts[0] if bailouts else _never
         record.next_specs = tuple(part.tag for part in residual.next_parts)  # type: ignore[attr-defined]
         _log_residual(residual, record)
-        return _core.Entry(tree, residual.code, residual.returns, on_bailout, record)
+        return _core.Entry(
+            tree, residual.code, residual.returns, on_bailout, record, residual.direct
+        )
 
     def _run_backend(
         self, graph: Graph, inputs: Sequence[Node], found: Capture, roots: Roots
@@ -293,10 +295,22 @@ def _never(*_arguments: object) -> None:
 def _only_raises(found: Capture) -> bool:
     """Whether a part breaks only because the program raises there: it fits in one graph all the same."""
     end = found.end
-    return isinstance(end, BreakExit) and end.cause.reason.code in _RAISING
+    if not isinstance(end, BreakExit):
+        return False
+    return end.cause.reason.code in _RAISING or _leads_to_raise(found.frame.listing, end.state.index)
 
 
 _RAISING: Final = ("BRK009", "BRK014", "BRK015")
+
+
+def _leads_to_raise(listing: Listing, index: int) -> bool:
+    """Whether the code from here on raises, whichever way: ``raise ValueError(f"...")`` breaks before it raises."""
+    for instruction in listing.instructions[index:]:
+        if instruction.op is Op.RAISE_VARARGS:
+            return True
+        if instruction.op in JUMPS or instruction.op in TERMINATORS:
+            return False
+    return False
 
 
 def _overlap_guards(found: Capture, roots: Roots) -> list[Guard]:

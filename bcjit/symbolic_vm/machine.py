@@ -420,7 +420,8 @@ class Machine:
                 self.truncate(mark)
                 self.end_position = self.positions[-1]
                 # A fresh one: the traceback of the other holds frames, and with them the user's objects.
-                clean = GraphBreak(cause.reason, cause.context, cause.line)
+                # Its line is where this frame is cut, also if an inlined call was the reason.
+                clean = GraphBreak(cause.reason, cause.context, self._line)
                 return BreakExit(self.state, instruction, clean, callee)
             if leave is not None:
                 self.end_position = self.positions[-1]
