@@ -36,7 +36,7 @@ coverage: $(VENV)/.installed-dev
 	BCJIT_COVERAGE=1 $(BIN)/python -m pytest $(PYTEST_ARGS) --cov --cov-report=term --cov-report=html
 
 bench: $(VENV)/.installed-demo
-	$(BIN)/python benchmarks/bench_call_overhead.py
+	$(BIN)/python -m benchmarks
 
 $(VENV)/.installed-demo: $(BUILD_INPUTS)
 	@$(PYTHON) tools/preflight.py
