@@ -60,6 +60,9 @@ class Node:
     alias: Alias = "fresh"  # how: not at all, a view, perhaps (reshape), or the very same object
     writes: tuple[Node, ...] = ()  # operands whose memory the call writes
     draws: bool = False  # the call advances a random stream
+    # The effect reaches what was there before the graph: an input's memory, a random stream. A write into an array
+    # that the graph itself made is an effect for the order of calls, but running all again undoes it.
+    visible: bool = False
     effect_order: int = 0  # position among the graph's effects, from 1; 0 for a node without one
     can_fail: bool = True  # may raise or warn
     op: object | None = None  # row of the op table, opaque here

@@ -235,6 +235,8 @@ def _instance_attribute(
     vm.guard(GuardKind.NO_INSTANCE_ATTR, value.source, name)
     if kind is types.FunctionType:
         return SymMethod(None, value, vm.present(in_class, raw))
+    if kind in (types.MethodDescriptorType, types.WrapperDescriptorType):
+        return SymMethod(None, value, vm.realize(Lazy(in_class, raw)))
     owner = Known(
         Source(SourceKind.TYPE, None, value.source), cls
     )  # the type is guarded with the instance

@@ -201,15 +201,18 @@ def _load_deref(vm: Machine, frame: Frame, instruction: Instruction) -> None:
     ):
         # It may be a cell that was written under another name.
         break_graph(because.OUTSIDE_WRITE, f"{cell.name} of another function may have changed")
+    vm.push(_contents_of(vm, cell))
+
+
+def _contents_of(vm: Machine, cell: SymCell) -> SymValue:
+    """Return what a cell holds; that it holds something is guarded if it was so from the start."""
     value = vm.contents(cell)
     assert isinstance(value, SymValue)
     if value is UNBOUND:
-        if cell.initial is UNBOUND and cell.source is not None and cell.oid not in vm.state.heap:
-            vm.guard(GuardKind.UNBOUND_CELL, cell.source, None)
-        break_graph(because.UNBOUND_NAME, _name(instruction))
+        break_graph(because.UNBOUND_NAME, cell.name)
     if value is cell.initial and cell.source is not None:
         vm.guard(GuardKind.PRESENT, cell.source, None)
-    vm.push(value)
+    return value
 
 
 @handles(Op.STORE_DEREF)
@@ -222,8 +225,7 @@ def _store_deref(vm: Machine, frame: Frame, instruction: Instruction) -> None:
 @handles(Op.DELETE_DEREF)
 def _delete_deref(vm: Machine, frame: Frame, instruction: Instruction) -> None:
     cell = _cell(vm, frame, _name(instruction))
-    if vm.contents(cell) is UNBOUND:
-        break_graph(because.UNBOUND_NAME, _name(instruction))
+    _contents_of(vm, cell)
     _write_cell(vm, cell, UNBOUND)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from bcjit import ops
 from bcjit.dims import Expr
-from bcjit.fx_graph import Node
+from bcjit.fx_graph import Node, NodeKind
 from bcjit.meta import ArrayMeta, Meta, ScalarMeta
 from bcjit.symbolic_vm import break_reasons as because
 from bcjit.symbolic_vm.break_reasons import break_graph
@@ -168,13 +168,21 @@ def add_node(
         op=op,
         line=vm.line,
     )
-    if before or writes:
+    node.visible = any(map(_from_outside, writes))
+    if before or node.visible:
         # Also for nodes that cannot fail: a backend may fail anywhere.
         vm.records[node] = vm.record()
         vm.undoable(lambda: vm.records.pop(node, None))
-    if writes:
+    if node.visible:
         vm.state = replace(vm.state, effects=(*before, Effect("write", node)))
     return node
+
+
+def _from_outside(node: Node) -> bool:
+    """Whether a node's memory may be that of an input: others can see what is written there."""
+    while node.view_of is not None:
+        node = node.view_of
+    return node.kind is NodeKind.INPUT
 
 
 def call_scalar(

@@ -217,13 +217,22 @@ def _number_binary(vm: Machine, symbol: str, left: SymValue, right: SymValue) ->
         return _integer_binary(vm, symbol, left, right)
     if complex in types:
         pytype: type = complex
-    elif symbol == "**":
-        return break_graph(because.NO_RULE, "power of a float, which may be complex")
     else:
+        if symbol == "**" and not _is_real_power(left, right):
+            break_graph(because.NO_RULE, "power of a float, which may be complex")
         pytype = float
     if symbol in ("&", "|", "^", "<<", ">>", "@") or (pytype is complex and symbol in ("//", "%")):
         break_graph(because.WOULD_RAISE, f"{symbol} of {pytype.__name__}")
     return call_scalar(vm, BINARY[symbol], (left, right), pytype)
+
+
+def _is_real_power(base: SymValue, exponent: SymValue) -> bool:
+    """Whether ``base ** exponent`` is a float for certain (float_pow, Objects/floatobject.c)."""
+    if _number_type(exponent) in (int, bool):
+        return True
+    if isinstance(exponent, Known) and float(exponent.value).is_integer():  # type: ignore[arg-type]
+        return True
+    return isinstance(base, Known) and base.value >= 0  # type: ignore[operator]
 
 
 def _integer_binary(  # noqa: C901 - one branch an operator
