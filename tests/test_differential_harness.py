@@ -20,7 +20,10 @@ def test_identity_cannot_be_told_from_plain(entry):
     assert_same(entry.make, lambda fn: fn, STANDARD_SETTINGS, entry.name)
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=IDS)
+# Functions tagged "self" are changed between calls, which a copy does not see.
+@pytest.mark.parametrize(
+    "entry", [e for e in ENTRIES if "self" not in e.tags], ids=lambda e: e.name
+)
 def test_a_copy_of_the_function_cannot_be_told_from_plain(entry):
     def copy(fn):
         fresh = types.FunctionType(

@@ -10,6 +10,7 @@ from corpus import (  # noqa: F401  (importing a file fills the table)
     branches,
     calls,
     containers,
+    corners,
     dtypes,
     elementwise,
     guards,
