@@ -340,7 +340,8 @@ def _callee(fn: types.FunctionType, compiler: FunctionCompiler) -> object:
     """Return what compiled code calls instead of a Python function that it could not inline."""
     if not may_compile_callee(fn) or refusal(fn.__code__) is not None:
         return fn
-    return _core.Dispatcher(fn, compiler.for_callee(fn.__code__).first)
+    own = compiler.for_callee(fn.__code__)
+    return fn if own is None else _core.Dispatcher(fn, own.first)
 
 
 if _UNSUPPORTED is None:

@@ -79,10 +79,10 @@ class FunctionCompiler:
             self.refuse(self.first, why.reason, why.context, why.line)
 
     # ------------------------------------------------------------------ the function as a whole
-    def for_callee(self, code: CodeType) -> FunctionCompiler:
-        """Return the compiler of a function that this one calls, with the same options."""
+    def for_callee(self, code: CodeType) -> FunctionCompiler | None:
+        """Return the compiler of a function that this one calls, with the same options; None beyond a limit."""
         found = self.callees.get(code)
-        if found is None:
+        if found is None and len(self.callees) < config.part_limit:
             found = self.callees[code] = self._like(code, self.backend)
         return found
 

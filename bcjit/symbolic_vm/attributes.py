@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 
 from bcjit import ops
+from bcjit._core import Dispatcher
 from bcjit.guards import GuardKind, Source, SourceKind
 from bcjit.symbolic_vm import break_reasons as because
 from bcjit.symbolic_vm.break_reasons import break_graph
@@ -233,7 +234,7 @@ def _instance_attribute(
     if stored is not _MISSING:
         return vm.present(Source(SourceKind.ATTR, name, value.source), stored)
     vm.guard(GuardKind.NO_INSTANCE_ATTR, value.source, name)
-    if kind is types.FunctionType:
+    if kind is types.FunctionType or issubclass(kind, Dispatcher):
         return SymMethod(None, value, vm.present(in_class, raw))
     if kind in (types.MethodDescriptorType, types.WrapperDescriptorType):
         return SymMethod(None, value, vm.realize(Lazy(in_class, raw)))

@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from bcjit import ops
+from bcjit._core import Dispatcher
 from bcjit.bytecode import decode
 from bcjit.errors import GraphBreak
 from bcjit.symbolic_vm import break_reasons as because
@@ -28,6 +29,7 @@ from bcjit.symbolic_vm.values import (
     DictItem,
     Known,
     SymFunction,
+    SymInstance,
     SymMethod,
     SymObject,
     SymTuple,
@@ -84,6 +86,8 @@ def call(
         return inline(vm, function, tuple(args), kwargs)
     if isinstance(function, Known):
         return _call_known(vm, function.value, tuple(args), kwargs)
+    if isinstance(function, SymInstance) and issubclass(function.pytype, Dispatcher):
+        return call(vm, get(vm, function, "__wrapped__"), args, kwargs)
     return break_graph(because.UNKNOWN_CALL, f"an object of type {describe(function)}")
 
 
