@@ -305,7 +305,7 @@ def callbacks_from_c():
     )
 
 
-@entry("calls class", capture=False)
+@entry("calls class")
 def makes_objects_of_a_class():
     def fn(x):
         m = Model(x, 1.0)

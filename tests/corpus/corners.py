@@ -97,7 +97,7 @@ def keys_that_are_equal_but_not_the_same():
     )
 
 
-@entry("corners keys", capture=False)
+@entry("corners keys")
 def keys_that_run_code():
     def fn(x, table, key):
         y = x + 1
@@ -260,7 +260,7 @@ def arithmetic_of_python_numbers():
     return world(fn, *[lambda p=p: args(*p) for p in [*pairs, (7, 0), (1.5, 0.0)]], between=None)
 
 
-@entry("corners scalars python", capture=False)
+@entry("corners scalars python")
 def shifts_powers_and_inversion():
     def fn(a, b, flag):
         return a << b, a >> b, ~a, a**b, (-a) ** 0.5, a & b | 3, ~flag, a.bit_length()

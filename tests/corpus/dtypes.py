@@ -70,7 +70,7 @@ def object_arrays():
     )
 
 
-@entry("dtypes structured", capture=False)
+@entry("dtypes structured")
 def structured_arrays():
     def fn(x):
         x["a"] += 1

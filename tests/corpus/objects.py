@@ -145,7 +145,7 @@ def operators_of_a_user_class():
     )
 
 
-@entry("objects truth", capture=False)
+@entry("objects truth")
 def truth_of_a_user_class():
     def fn(v, x):
         if v:
@@ -176,7 +176,7 @@ def attributes_made_on_demand():
     )
 
 
-@entry("objects finalisers", capture=False)
+@entry("objects finalisers")
 def objects_die_at_their_moment():
     def fn(x):
         first = Finalised("first")
@@ -227,7 +227,7 @@ def temporaries_die_before_a_call():
     return world(fn, lambda: args(floats(2)), lambda: args(ints(3)))
 
 
-@entry("objects descriptors", capture=False)
+@entry("objects descriptors")
 def descriptors_and_slots():
     def fn(d, x):
         d.value = 3
@@ -281,7 +281,7 @@ def enumerations_and_int_subclasses():
     )
 
 
-@entry("objects containers subclass", capture=False)
+@entry("objects containers subclass")
 def other_containers():
     def fn(d, q, x):
         d["k"] = x
@@ -364,7 +364,7 @@ def class_attribute_changes_between_calls():
     )
 
 
-@entry("objects id")
+@entry("objects id", capture=False)  # no array work
 def identity_and_hash():
     def fn(x, items):
         y = x

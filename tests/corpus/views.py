@@ -51,7 +51,7 @@ def integer_array_indexing():
     )
 
 
-@entry("views mask data-dependent", capture=False)
+@entry("views mask data-dependent")
 def boolean_masks():
     def fn(x):
         positive = x[x > 0]
