@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import numpy as np
 
+import bcjit.symbolic_vm.break_reasons as because
 from bcjit import ops
 from bcjit.dims import Expr, Relation
 from bcjit.guards import Source, SourceKind
-from bcjit.symbolic_vm import break_reasons as because
 from bcjit.symbolic_vm.attributes import has_attribute
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.calls import builtin, get

@@ -12,11 +12,11 @@ from typing import Final
 
 import numpy as np
 
+import bcjit.symbolic_vm.break_reasons as because
 from bcjit import ops
 from bcjit._core import Dispatcher
 from bcjit.bytecode import decode
 from bcjit.errors import GraphBreak
-from bcjit.symbolic_vm import break_reasons as because
 from bcjit.symbolic_vm.attributes import get_attribute
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.machine import Machine

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final, cast
 
+import bcjit.symbolic_vm.break_reasons as because
+import bcjit.symbolic_vm.builtin_calls as _builtin_calls
+import bcjit.symbolic_vm.method_calls as _method_calls
 from bcjit.bytecode import Instruction, Op
 from bcjit.guards import GuardKind, Source, SourceKind
-from bcjit.symbolic_vm import break_reasons as because
-from bcjit.symbolic_vm import builtin_calls as _builtin_calls
-from bcjit.symbolic_vm import method_calls as _method_calls
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.builtin_calls import items_of
 from bcjit.symbolic_vm.calls import call, get

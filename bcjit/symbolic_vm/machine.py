@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+import bcjit.symbolic_vm.break_reasons as because
 from bcjit.config import config
 from bcjit.dims import Expr, Relation, ShapeEnv, Symbol, Undecidable
 from bcjit.errors import GraphBreak, SourceLine
 from bcjit.fx_graph import Graph, Node
 from bcjit.fx_graph import Mark as GraphMark
 from bcjit.guards import Guard, GuardKind, Roots, Source, SourceKind, SymbolicRelation, fetch
-from bcjit.symbolic_vm import break_reasons as because
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.state import (
     BreakExit,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bcjit.symbolic_vm import break_reasons as because
+import bcjit.symbolic_vm.break_reasons as because
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.builtin_calls import Args, Kwargs, items_of
 from bcjit.symbolic_vm.calls import builtin

@@ -12,11 +12,11 @@ from typing import Final, NoReturn
 
 import numpy as np
 
+import bcjit.symbolic_vm.break_reasons as because
 from bcjit import ops
 from bcjit.dims import Expr
 from bcjit.fx_graph import Node, NodeKind
 from bcjit.meta import ArrayMeta, Meta, ScalarMeta
-from bcjit.symbolic_vm import break_reasons as because
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.state import Effect

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import numpy as np
 
+import bcjit.symbolic_vm.break_reasons as because
 from bcjit import ops
 from bcjit.dims import Dim, Expr, Relation, RelationOp
-from bcjit.symbolic_vm import break_reasons as because
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import call_op, call_scalar, describe, no_rule

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Final
 
+import bcjit.symbolic_vm.break_reasons as because
 from bcjit.bytecode import decode
 from bcjit.errors import SourceLine
-from bcjit.symbolic_vm import break_reasons as because
 
 __all__ = ["Refusal", "refusal"]
 

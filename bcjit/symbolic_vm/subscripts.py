@@ -8,9 +8,9 @@ from __future__ import annotations
 import operator
 from typing import Final
 
+import bcjit.symbolic_vm.break_reasons as because
 from bcjit import ops
 from bcjit.guards import GuardKind, Source, SourceKind
-from bcjit.symbolic_vm import break_reasons as because
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import call_op, describe, no_rule
