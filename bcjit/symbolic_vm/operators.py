@@ -492,7 +492,7 @@ def holds_nan(value: SymValue) -> bool:
 def _nan_in(value: object) -> bool:
     if type(value) is tuple:
         return any(map(_nan_in, value))
-    return type(value) in (float, complex) and value != value
+    return type(value) in (float, complex) and value != value  # noqa: PLR0124 - only a NaN does
 
 
 def contains(vm: Machine, item: SymValue, container: SymValue) -> SymValue:

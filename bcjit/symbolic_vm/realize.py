@@ -167,7 +167,9 @@ def _function(vm: Machine, value: Lazy) -> SymValue:
     source = _source(value)
     function = value.obj
     assert isinstance(function, types.FunctionType)
-    if ops.lookup(function) is not None:  # np.ones and others are Python functions, and operations all the same
+    if (
+        ops.lookup(function) is not None
+    ):  # np.ones and others are Python functions, and operations all the same
         return _identical(vm, value)
     vm.guard(GuardKind.TYPE, source, types.FunctionType)
     vm.guard(GuardKind.IDENTITY, member(source, "code"), Identity(function.__code__))

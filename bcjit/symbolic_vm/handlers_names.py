@@ -1,0 +1,188 @@
+"""Handlers that move values: the stack, constants, locals, cells and globals; they compute nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import bcjit.symbolic_vm.break_reasons as because
+from bcjit.bytecode import Instruction, Op
+from bcjit.guards import GuardKind, Source, SourceKind
+from bcjit.symbolic_vm.break_reasons import break_graph
+from bcjit.symbolic_vm.handler_table import argument_count, argument_name, handles
+from bcjit.symbolic_vm.machine import Machine
+from bcjit.symbolic_vm.state import Frame
+from bcjit.symbolic_vm.values import (
+    NULL,
+    UNBOUND,
+    Known,
+    Null,
+    SymCell,
+    SymValue,
+)
+
+
+@handles(Op.NOP, Op.RESUME, Op.COPY_FREE_VARS)
+def _nothing(vm: Machine, frame: Frame, instruction: Instruction) -> None:
+    del vm, frame, instruction
+
+
+@handles(Op.POP_TOP)
+def _pop_top(vm: Machine, frame: Frame, instruction: Instruction) -> None:
+    vm.pop()
+
+
+@handles(Op.PUSH_NULL)
+def _push_null(vm: Machine, frame: Frame, instruction: Instruction) -> None:
+    vm.push(NULL)
+
+
+@handles(Op.COPY)
+def _copy(vm: Machine, frame: Frame, instruction: Instruction) -> None:
+    vm.push(vm.state.stack[-argument_count(instruction)])
+
+
+@handles(Op.SWAP)
+def _swap(vm: Machine, frame: Frame, instruction: Instruction) -> None:
+    stack = list(vm.state.stack)
+    other = -argument_count(instruction)
+    stack[-1], stack[other] = stack[other], stack[-1]
+    vm.state = replace(vm.state, stack=tuple(stack))
+
+
+@handles(Op.LOAD_CONST)
+def _load_const(vm: Machine, frame: Frame, instruction: Instruction) -> None:
+    vm.push(Known(None, instruction.arg))
+
+
+@handles(Op.LOAD_ASSERTION_ERROR)
+def _load_assertion_error(vm: Machine, frame: Frame, instruction: Instruction) -> None:
+    vm.push(Known(None, AssertionError))
+
+
+def _local(frame: Frame, name: str) -> int:
+    return frame.code.co_varnames.index(name)
+
+
+@handles(Op.LOAD_FAST)
+def _load_fast(vm: Machine, frame: Frame, instruction: Instruction) -> None:
+    value = vm.state.locals[_local(frame, argument_name(instruction))]
+    if value is UNBOUND:
+        break_graph(because.UNBOUND_NAME, argument_name(instruction))
+    vm.push(value)
+
+
+def _set_local(vm: Machine, frame: Frame, name: str, value: SymValue) -> None:
+    slot = _local(frame, name)
+    variables = vm.state.locals
+    vm.state = replace(vm.state, locals=(*variables[:slot], value, *variables[slot + 1 :]))
+
+
+@handles(Op.STORE_FAST)
+def _store_fast(vm: Machine, frame: Frame, instruction: Instruction) -> None:
+    value = vm.pop()
+    _set_local(vm, frame, argument_name(instruction), UNBOUND if isinstance(value, Null) else value)
+
+
+@handles(Op.DELETE_FAST)
+def _delete_fast(vm: Machine, frame: Frame, instruction: Instruction) -> None:
+    if vm.state.locals[_local(frame, argument_name(instruction))] is UNBOUND:
+        break_graph(because.UNBOUND_NAME, argument_name(instruction))
+    _set_local(vm, frame, argument_name(instruction), UNBOUND)
+
+
+def _cell_slot(frame: Frame, name: str) -> int:
+    return (frame.code.co_cellvars + frame.code.co_freevars).index(name)
+
+
+def _cell(vm: Machine, frame: Frame, name: str) -> SymCell:
+    cell = vm.state.cells[_cell_slot(frame, name)]
+    if cell is None:
+        break_graph(because.UNBOUND_NAME, name)
+    return cell
+
+
+@handles(Op.MAKE_CELL)
+def _make_cell(vm: Machine, frame: Frame, instruction: Instruction) -> None:
+    name = argument_name(instruction)
+    initial: SymValue = UNBOUND
+    if name in frame.code.co_varnames:
+        initial = vm.state.locals[_local(frame, name)]
+        _set_local(vm, frame, name, UNBOUND)
+    cell = SymCell(None, vm.new_id(), name, initial, from_outside=False)
+    slot = _cell_slot(frame, name)
+    cells = vm.state.cells
+    vm.state = replace(vm.state, cells=(*cells[:slot], cell, *cells[slot + 1 :]))
+
+
+@handles(Op.LOAD_CLOSURE)
+def _load_closure(vm: Machine, frame: Frame, instruction: Instruction) -> None:
+    vm.push(_cell(vm, frame, argument_name(instruction)))
+
+
+@handles(Op.LOAD_DEREF)
+def _load_deref(vm: Machine, frame: Frame, instruction: Instruction) -> None:
+    cell = _cell(vm, frame, argument_name(instruction))
+    if (
+        vm.outside_cell_written
+        and cell.source is not None
+        and cell.source.kind is SourceKind.CELL_OF
+    ):
+        # It may be a cell that was written under another name.
+        break_graph(because.OUTSIDE_WRITE, f"{cell.name} of another function may have changed")
+    vm.push(_contents_of(vm, cell))
+
+
+def _contents_of(vm: Machine, cell: SymCell) -> SymValue:
+    """Return what a cell holds; that it holds something is guarded if it was so from the start."""
+    value = vm.contents(cell)
+    assert isinstance(value, SymValue)
+    if value is UNBOUND:
+        break_graph(because.UNBOUND_NAME, cell.name)
+    if value is cell.initial and cell.source is not None:
+        vm.guard(GuardKind.PRESENT, cell.source, None)
+    return value
+
+
+@handles(Op.STORE_DEREF)
+def _store_deref(vm: Machine, frame: Frame, instruction: Instruction) -> None:
+    cell = _cell(vm, frame, argument_name(instruction))
+    value = vm.pop()
+    _write_cell(vm, cell, value)
+
+
+@handles(Op.DELETE_DEREF)
+def _delete_deref(vm: Machine, frame: Frame, instruction: Instruction) -> None:
+    cell = _cell(vm, frame, argument_name(instruction))
+    _contents_of(vm, cell)
+    _write_cell(vm, cell, UNBOUND)
+
+
+def _write_cell(vm: Machine, cell: SymCell, value: SymValue) -> None:
+    if cell.source is not None and cell.source.kind is not SourceKind.CELL:
+        break_graph(because.OUTSIDE_WRITE, f"variable {cell.name} of an enclosing function")
+    if cell.from_outside:
+        vm.note_cell_written()
+    vm.state = vm.state.with_heap(cell.oid, value)
+
+
+@handles(Op.LOAD_GLOBAL)
+def _load_global(vm: Machine, frame: Frame, instruction: Instruction) -> None:
+    vm.push(_global(vm, frame, argument_name(instruction)))
+
+
+def _global(vm: Machine, frame: Frame, name: str) -> SymValue:
+    """Mirror ``LOAD_GLOBAL`` (Python/bytecodes.c): the globals, else the builtins."""
+    here = frame.globals_source
+    if type(frame.globals) is not dict:
+        break_graph(because.ATTRIBUTE, "globals that are not a plain dict")
+    if name in frame.globals:
+        kind = here.kind is SourceKind.GLOBALS
+        source = Source(SourceKind.GLOBAL, name) if kind else Source(SourceKind.ITEM, name, here)
+        return vm.present(source, frame.globals[name])
+    if not vm.same_builtins(frame.globals):
+        break_graph(because.ATTRIBUTE, "builtins of another module")
+    builtins = vm.builtins
+    if name not in builtins:
+        break_graph(because.UNBOUND_NAME, name)
+    vm.guard(GuardKind.ABSENT, here, name)
+    return vm.present(Source(SourceKind.BUILTIN, name), builtins[name])
