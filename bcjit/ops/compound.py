@@ -215,7 +215,9 @@ def copyto(e: Emitter, dst: Operand, src: Operand, casting: Operand = "same_kind
         if not isinstance(casting, str):
             raise Unsupported("casting is not a constant")
         if not np.can_cast(src.dtype, dst.dtype, casting):  # type: ignore[arg-type]
-            raise WouldRaise(f"cannot cast from {src.dtype} to {dst.dtype}")
+            # The oldest NumPy looks at the value of a 0-d source.
+            answer = WouldRaise if src.shape else Unsupported
+            raise answer(f"cannot cast from {src.dtype} to {dst.dtype}")
         store(e, dst, src, exact=False)
         return
     weak = e.weak_type(src)
