@@ -117,7 +117,8 @@ def sample_writes(x, n):
     y = x + 0.0
     y[0] = 1.0
     y[1:2] = 2.0
-    table = {"a": x, **{"b": 1}}
+    more = {"b": 1}
+    table = {"a": x, **more}
     table["c"] = n
     items = [x, *[1, 2]]
     items[0] = n
@@ -167,7 +168,7 @@ def sample_deleted_cell(x):
     keep = x + 1
 
     def reader():
-        return keep
+        return keep  # noqa: F821 - deleted only behind the call
 
     got = reader()
     del keep
@@ -210,20 +211,17 @@ def sample_matches(x, n):
 
 
 SAMPLES = {
-    fn: arguments
-    for fn, arguments in (
-        (sample_names, ()),
-        (sample_operators, (3,)),
-        (sample_writes, (3,)),
-        (sample_large_dict, (3,)),
-        (sample_texts, ()),
-        (sample_calls, (3,)),
-        (sample_closures, (3,)),
-        (sample_deleted_cell, ()),
-        (sample_jumps, (3,)),
-        (sample_bools, (3,)),
-        (sample_matches, (3,)),
-    )
+    sample_names: (),
+    sample_operators: (3,),
+    sample_writes: (3,),
+    sample_large_dict: (3,),
+    sample_texts: (),
+    sample_calls: (3,),
+    sample_closures: (3,),
+    sample_deleted_cell: (),
+    sample_jumps: (3,),
+    sample_bools: (3,),
+    sample_matches: (3,),
 }
 
 
