@@ -2,7 +2,7 @@
 #   make demo        the probes, then two real jobs, compiled and plain, side by side
 #   make test        the tests that run in minutes          make test-full   all of them
 #   make check       lint, format, types, layers, spelling  make coverage    branch coverage of bcjit/
-#   make bench       cost of a call                         make clean       removes what these made
+#   make bench       promised figures beside measured ones  make clean       removes what these made
 # PYTHON=... chooses the Python (CPython >= 3.11) that .venv is made from.
 
 PYTHON ?= python3

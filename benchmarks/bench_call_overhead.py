@@ -1,4 +1,4 @@
-"""Cost of a call of a small function (10-element float64 arrays), plain NumPy and bcjit; prints one table of nanoseconds and ratios.
+"""Cost of a call of a small function (10-element float64 arrays): bcjit over plain NumPy.
 
 Ratios are of minima measured in turns within this one run, so that a busy machine disturbs both sides alike.
 The class at the end is what asv records over time (see README.md here).
@@ -6,16 +6,12 @@ The class at the end is what asv records over time (see README.md here).
 
 from __future__ import annotations
 
-import argparse
-import timeit
-from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 
 import bcjit
-
-Function = Callable[..., object]
+from benchmarks.measure import Function, Row, nanoseconds
 
 
 def add_one(x):
@@ -42,11 +38,12 @@ def branch(x):
     return x - 1
 
 
-CASES: Final[dict[str, tuple[Function, int]]] = {
-    "x + 1": (add_one, 1),
-    "5 arrays": (five_arrays, 5),
-    "10 operations": (ten_operations, 1),
-    "branch on x.sum()": (branch, 1),
+# title -> function, arrays, and the ratios promised for each backend
+CASES: Final[dict[str, tuple[Function, int, dict[str, float]]]] = {
+    "x + 1": (add_one, 1, {"eager": 960 / 762}),
+    "5 arrays": (five_arrays, 5, {"eager": 1600 / 1397}),
+    "10 operations": (ten_operations, 1, {"eager": 6000 / 5789}),
+    "branch on x.sum()": (branch, 1, {"eager": 2300 / 1882}),
 }
 BACKENDS: Final = ("eager",)
 
@@ -56,41 +53,18 @@ def arrays(count: int) -> tuple[np.ndarray, ...]:
     return tuple(np.linspace(0.1, 1.0, 10) + i for i in range(count))
 
 
-def nanoseconds(functions: list[Function], args: tuple[object, ...], rounds: int) -> list[float]:
-    """Least time of one call of each function, measured in turns."""
-    names = {f"a{i}": arg for i, arg in enumerate(args)}
-    statement = f"f({', '.join(names)})"
-    timers = [timeit.Timer(statement, globals={**names, "f": function}) for function in functions]
-    number = max(1, timers[0].autorange()[0] // 20)
-    best = [float("inf")] * len(timers)
-    for _ in range(rounds):
-        for i, timer in enumerate(timers):
-            best[i] = min(best[i], timer.timeit(number) / number)
-    return [seconds * 1e9 for seconds in best]
-
-
-def table(rounds: int) -> list[tuple[str, list[float]]]:
-    """Measure every case: its title, then nanoseconds of plain and of each backend."""
-    rows = []
-    for title, (function, count) in CASES.items():
-        compiled = [bcjit.compile(function, backend=backend) for backend in BACKENDS]
+def rows(rounds: int) -> list[Row]:
+    """Measure every case with every backend."""
+    found = []
+    for title, (function, count, targets) in CASES.items():
         args = arrays(count)
-        for f in compiled:
-            f(*args)
-        rows.append((title, nanoseconds([function, *compiled], args, rounds)))
-    return rows
-
-
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=200, help="turns that the minimum is of")
-    rows = table(parser.parse_args().rounds)
-    print("| ns a call | plain | " + " | ".join(f"{b} | {b} / plain" for b in BACKENDS) + " |")
-    print("|" + "---|" * (2 + 2 * len(BACKENDS)))
-    for title, (plain, *others) in rows:
-        cells = " | ".join(f"{ns:,.0f} | {ns / plain:.2f}" for ns in others)
-        print(f"| {title} | {plain:,.0f} | {cells} |")
+        for backend in BACKENDS:
+            compiled = bcjit.compile(function, backend=backend)
+            compiled(*args)
+            plain, ours = nanoseconds([function, compiled], args, rounds)
+            note = f"{plain:,.0f} ns plain, {ours:,.0f} ns"
+            found.append(Row(f"{title}, {backend}", targets.get(backend), ours / plain, "x", note))
+    return found
 
 
 class CallOverhead:
@@ -101,7 +75,7 @@ class CallOverhead:
 
     def setup(self, title: str, run: str) -> None:
         """Compile and capture, outside what is timed."""
-        function, count = CASES[title]
+        function, count, _ = CASES[title]
         self.args = arrays(count)
         self.function = function if run == "plain" else bcjit.compile(function, backend=run)
         self.function(*self.args)
@@ -109,7 +83,3 @@ class CallOverhead:
     def time_call(self, _title: str, _run: str) -> None:
         """One call."""
         self.function(*self.args)
-
-
-if __name__ == "__main__":
-    main()

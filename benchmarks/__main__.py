@@ -1,0 +1,38 @@
+"""``python -m benchmarks [name ...]``: every figure that was promised, beside what is measured now."""
+
+from __future__ import annotations
+
+import argparse
+
+from benchmarks import (
+    bench_call_overhead,
+    bench_first_call,
+    bench_guards,
+    bench_import,
+    bench_thousand,
+)
+from benchmarks.measure import show
+
+MODULES = {
+    "call": bench_call_overhead,
+    "guards": bench_guards,
+    "thousand": bench_thousand,
+    "first": bench_first_call,
+    "import": bench_import,
+}
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", choices=[*MODULES, []], help="all by default")
+    parser.add_argument("--rounds", type=int, default=300, help="turns that each minimum is of")
+    options = parser.parse_args()
+    for name in options.names or MODULES:
+        module = MODULES[name]
+        title = (module.__doc__ or "").partition("\n")[0]
+        show(title, module.rows(options.rounds))
+
+
+if __name__ == "__main__":
+    main()
