@@ -24,7 +24,8 @@ class Entry:
     """Guards, and the residual code that is right while they hold.
 
     Nothing else may own ``code``: the entry then answers to the cycle collector for its constants.
-    The graph calls that the code uses must be constants of it.
+    The graph calls that the code uses must be constants of it. ``direct``: all the code does is to return the only
+    output of its only graph, called with the values in these places; the code is then not run at all.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class Entry:
         returns: bool,
         on_bailout: _OnBailOut | None,
         tag: object,
+        direct: tuple[int, ...] | None = None,
     ) -> None: ...
     @property
     def guards(self) -> GuardTree: ...
@@ -82,9 +84,17 @@ class Dispatcher:
     def __get__(self, instance: object, owner: type | None = None, /) -> Any: ...
 
 class GraphCall:
-    """Calls a compiled graph with warnings raised; any Exception becomes a BailOut."""
+    """Calls a compiled graph with warnings raised; any Exception becomes a BailOut.
 
-    def __init__(self, fn: Callable[..., object], tag: object) -> None: ...
+    ``refuses_warnings``: NumPy's warnings raise in ``fn`` by themselves, so that only error states in which NumPy
+    calls or prints need be replaced.
+    """
+
+    def __init__(
+        self, fn: Callable[..., object], tag: object, refuses_warnings: bool = False
+    ) -> None: ...
+    @property
+    def refuses_warnings(self) -> bool: ...
     @property
     def fn(self) -> Callable[..., object]: ...
     @property
@@ -125,9 +135,15 @@ def run_plain(
     """Run code as a function on values."""
 
 def set_error_state_mapper(
-    contextvar: ContextVar[Any] | None, mapper: Callable[[Any], object] | None, /
+    contextvar: ContextVar[Any] | None,
+    mapper: Callable[[Any], object] | None,
+    refusing: Callable[[Any], object] = ...,
+    /,
 ) -> None:
-    """How graphs are made to raise: mapper(state or None) -> the state to set, or None to keep it."""
+    """How graphs are made to raise: mapper(state or None) -> the state to set, or None to keep it.
+
+    ``refusing`` is the mapper for graphs that refuse warnings, the same one by default.
+    """
 
 def set_foreign_test(
     test: Callable[[BaseException, Callable[..., object]], TracebackType | None] | None, /

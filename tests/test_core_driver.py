@@ -17,6 +17,8 @@ from core_kit import (
     is_type,
     part_of,
     raised,
+    restart,
+    tree,
 )
 
 from bcjit import _core
@@ -621,3 +623,79 @@ def test_exceptions_text_prints_without_traces_of_the_driver():
         except ZeroDivisionError:
             texts.append(traceback.format_exc().splitlines()[3:])
     assert texts[0] == texts[1]
+
+
+# ---- entries whose graph is all there is ------------------------------------------------------------
+
+
+def direct_entry(graph, places, count=3, **options):
+    """Make an entry whose code, if it ran, would give another answer than the graph."""
+    call = _core.GraphCall(graph, None)
+    names = ", ".join(f"a{i}" for i in range(count))
+    code = function_at(1, f"def f({names}):\n GRAPH\n return 'the code ran'\n").__code__
+    code = code.replace(co_consts=(*code.co_consts, call))
+    return _core.Entry(tree(), code, True, restart, None, places, **options)
+
+
+def test_direct_entry_calls_its_graph_with_the_values_in_these_places():
+    for places in [(), (0,), (0, 1), (0, 1, 2), (2,), (2, 0), (1, 1)]:
+        d = dispatcher(lambda a, b, c: "plain", direct_entry(lambda *args: (args,), places))
+        values = ("a", "b", "c")
+        assert d(*values) == d(c="c", a="a", b="b") == tuple(values[place] for place in places)
+
+
+def test_direct_entry_behind_another_part():
+    last = part_of(lambda a: "plain", direct_entry(lambda a: (a * 2,), (0,), count=1))
+    first = entry_of(lambda x: ("NEXT", None, x + 1), returns=False, NEXT=last)
+    assert dispatcher(lambda x: "plain", first)(4) == 10
+
+
+def test_direct_entry_that_fails_runs_the_plain_code():
+    entry = direct_entry(lambda a: 1 / a, (0,), count=1)
+    d = dispatcher(lambda a: ("plain", a), entry)
+    assert d(0) == ("plain", 0)
+    assert entry.bailouts == 1
+
+
+def test_interrupt_of_a_direct_entry_shows_the_function_in_its_traceback():
+    def graph(a):
+        raise KeyboardInterrupt
+
+    d = dispatcher(lambda a: "plain", direct_entry(graph, (0,), count=1))
+    with pytest.raises(KeyboardInterrupt) as caught:
+        d(1)
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    assert [frame.name for frame in frames[-2:]] == ["f", "graph"]
+
+
+def test_direct_entry_wants_a_tuple_of_one_output():
+    for outputs in [(), (1, 2), [1], None]:
+        d = dispatcher(lambda a: "plain", direct_entry(lambda a, o=outputs: o, (0,), count=1))
+        with pytest.raises(ValueError, match="tuple of 1 output"):
+            d(1)
+
+
+def test_direct_is_refused_where_it_cannot_be():
+    for places in [(1,), (-1,), (0,) * 25]:
+        with pytest.raises(ValueError, match="direct"):
+            direct_entry(lambda a: (a,), places, count=1)
+    with pytest.raises(TypeError, match="direct must be a tuple"):
+        direct_entry(lambda a: (a,), [0], count=1)
+    code = (lambda a: a).__code__
+    for returns in (True, False):
+        with pytest.raises(ValueError, match="direct"):
+            _core.Entry(tree(), code, returns, restart, None, (0,))
+
+
+def test_result_and_values_of_a_direct_entry_live_as_long_as_in_plain_python():
+    d = dispatcher(lambda a: a, direct_entry(lambda a: (a,), (0,), count=1))
+    for call in (d, lambda thing: d(a=thing)):
+        thing = Thing()
+        watch = weakref.ref(thing)
+        count = sys.getrefcount(thing)
+        result = call(thing)
+        assert result is thing
+        del result
+        assert sys.getrefcount(thing) == count
+        del thing
+        assert watch() is None

@@ -133,9 +133,28 @@ def test_error_of_the_mapper_is_not_hidden():
 
 
 def test_mapper_arguments_are_checked():
-    for wrong in [(5, len), (_extobj_contextvar, 5), (None, len)]:
-        with pytest.raises(TypeError, match="takes a ContextVar and a callable"):
+    for wrong in [
+        (5, len),
+        (_extobj_contextvar, 5),
+        (None, len),
+        (_extobj_contextvar, len, 5),
+    ]:
+        with pytest.raises(TypeError, match="takes a ContextVar and callables"):
             _core.set_error_state_mapper(*wrong)
+
+
+def test_graph_that_refuses_warnings_has_a_mapper_of_its_own():
+    var = contextvars.ContextVar("var", default="unset")
+    _core.set_error_state_mapper(var, lambda state: "raising", lambda state: None)
+    try:
+        refusing = _core.GraphCall(var.get, None, refuses_warnings=True)
+        other = _core.GraphCall(var.get, None)
+        assert (refusing.refuses_warnings, other.refuses_warnings) == (True, False)
+        assert [refusing(), other(), refusing(), other()] == ["unset", "raising"] * 2
+        _core.set_error_state_mapper(var, lambda state: "all")
+        assert [refusing(), other()] == ["all", "all"]
+    finally:
+        _core.set_error_state_mapper(None, None)
 
 
 def test_exception_becomes_a_bail_out_with_its_own_traceback():

@@ -7,8 +7,10 @@ import inspect
 import linecache
 import operator
 import struct
+import sys
 import textwrap
 import traceback
+import types
 import warnings
 import weakref
 
@@ -17,8 +19,9 @@ import pytest
 
 from bcjit.dims import Symbol, maximum
 from bcjit.errors import InternalError
-from bcjit.fx_graph import Graph, Interpreter, locate_failure, to_source
+from bcjit.fx_graph import Graph, Interpreter, locate_failure, refuses_warnings, to_source
 from bcjit.fx_graph.codegen import ForcedFailure
+from bcjit.fx_graph.expressions import PYTHON_METHODS
 from bcjit.meta import ArrayMeta, ScalarMeta, meta_of
 
 N = Symbol("s0")
@@ -156,14 +159,112 @@ def test_item_assignment_is_a_statement():
 def test_method_is_written_as_one_only_where_lookup_finds_it():
     graph, x = vector_graph()
     k = graph.input("k", FLOAT)
-    total = graph.call(np.ndarray.sum, (x,), {"axis": 0, "keepdims": False}, meta=SCALAR)
+    total = graph.call(np.ndarray.mean, (x,), {"axis": 0, "keepdims": False}, meta=SCALAR)
     rounded = graph.call(np.float64.round, (total, 1), meta=SCALAR)
     other = graph.call(float.is_integer, (k,), meta=ScalarMeta(bool))
     graph.output((rounded, other))
     assert (
-        body_of(graph) == "return (x.sum(axis=0, keepdims=False).round(1), float_is_integer(k))\n"
+        body_of(graph) == "return (x.mean(axis=0, keepdims=False).round(1), float_is_integer(k))\n"
     )
-    assert graph.to_callable()(np.array([0.25, 1.0]), 2.0) == (1.2, True)
+    assert graph.to_callable()(np.array([0.25, 1.0]), 2.0) == (0.6, True)
+
+
+REDUCED = np.array([[3.0, -0.5, 2.5], [0.25, np.inf, -1.0]])
+REDUCTIONS = [
+    np.ndarray.sum, np.ndarray.prod, np.ndarray.max, np.ndarray.min, np.sum, np.prod, np.max, np.min,
+    np.amax, np.amin,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", REDUCTIONS, ids=lambda function: function.__qualname__)
+def test_reduction_is_written_as_the_ufunc_method_it_is(function):
+    for args, kwargs in [((), {}), ((0,), {}), ((), {"axis": 1, "keepdims": True}), ((None,), {})]:
+        for array in (REDUCED, np.array([[3, 1], [4, 1]], np.int8), REDUCED > 1):
+            graph = Graph()
+            x = graph.input("x", meta_of(array))
+            expected = function(array, *args, **kwargs)
+            graph.output((graph.call(function, (x, *args), kwargs, meta=meta_of(expected)),))
+            assert "_reduce(x" in body_of(graph)
+            assert_same_bits(graph.to_callable()(array), (expected,))
+
+
+def test_reduction_of_something_else_than_an_array_is_left_as_it_is():
+    graph = Graph()
+    x = graph.input("x", SCALAR)
+    graph.output(
+        (
+            graph.call(np.sum, (x,), meta=SCALAR),
+            graph.call(np.sum, ([x, x],), meta=SCALAR),
+            graph.call(np.max, ([x, x], 0, None), meta=SCALAR),
+        )
+    )
+    assert "reduce" not in body_of(graph)
+    assert graph.to_callable()(np.float64(2)) == (2.0, 4.0, 2.0)
+
+
+# Where warnings go
+
+
+def test_methods_of_arrays_that_run_python_code_are_known():
+    found = set()
+
+    def profile(frame, event, argument):
+        if event == "call" and frame.f_code.co_filename.endswith("_methods.py"):
+            found.add(name)
+
+    for name in dir(np.ndarray):
+        method = getattr(np.ndarray, name)
+        if not isinstance(method, types.MethodDescriptorType) or name in ("dump", "tofile"):
+            continue
+        for args in [(), (1,), (0, 1)]:
+            sys.setprofile(profile)
+            try:
+                method(np.array([[1.0, 2.0], [3.0, 4.0]]), *args)
+            except Exception:
+                pass
+            finally:
+                sys.setprofile(None)
+    assert found <= PYTHON_METHODS
+    assert {"all", "clip", "mean", "sum", "var"} <= found
+
+
+def test_warning_of_c_code_raises_in_the_graph_whatever_the_filters():
+    calls = [
+        (np.multiply, (0.0,)),
+        (operator.mul, (0.0,)),
+        (np.ndarray.sum, ()),
+        (np.ndarray.astype, (np.int32,)),
+        (np.add.reduce, (0,)),
+    ]
+    for target, rest in calls:
+        graph, x = vector_graph()
+        graph.output((graph.call(target, (x, *rest), meta=VECTOR),))
+        function = graph.to_callable()
+        assert refuses_warnings(function), target
+        for action in ("ignore", "always", "error"):
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.simplefilter(action)
+                with pytest.raises(TypeError, match="registry"), np.errstate(all="warn"):
+                    function(np.array([np.inf, -np.inf]))
+            assert seen == []
+
+
+def test_graphs_that_do_not_refuse_warnings():
+    graph, x = vector_graph()
+    graph.output((graph.call(np.ndarray.mean, (x,), meta=SCALAR),))
+    assert not refuses_warnings(graph.to_callable())
+    graph, x = vector_graph()
+    graph.call(operator.iadd, (x, 1.0), meta=VECTOR, writes=(x,))
+    graph.output(())
+    assert not refuses_warnings(graph.to_callable())
+    assert not refuses_warnings(test_graphs_that_do_not_refuse_warnings)
+    assert not refuses_warnings(np.add)
+
+
+def test_graph_of_calls_that_cannot_fail_refuses_warnings_wherever_they_run():
+    graph, x = vector_graph()
+    graph.output((graph.call(np.ndarray.any, (x,), meta=SCALAR, can_fail=False),))
+    assert refuses_warnings(graph.to_callable())
 
 
 @pytest.mark.parametrize("target", [np.ndarray.T.__get__, operator.attrgetter("T")])
@@ -313,7 +414,7 @@ def test_one_node_a_line_from_the_first_effect_on():
         "x[:] = mul; del mul\n"
         "add_1 = x + y\n"
         "mul_1 = add_1 * y; del add_1\n"
-        "sum = mul_1.sum()\n"
+        "sum = np_add_reduce(mul_1, None)\n"
         "return (sum,)\n"
     )
 

@@ -31,6 +31,10 @@ _NO_HANDLER: Final = {
 }
 
 
+# What needs no other error state where warnings are refused.
+_RAISING: Final = frozenset({"ignore", "raise", "warn"})
+
+
 class FlagRaised(Exception):
     """A floating-point flag went up that the error state does not ignore; the call's stores are done.
 
@@ -58,6 +62,12 @@ def _map(_state: object) -> object:
     return umath._make_extobj(**mapped, call=_raise)  # noqa: SLF001 - np.errstate's own door
 
 
+def _map_unless_raising(state: object) -> object:
+    """Return None for an error state in which NumPy only ignores, raises or warns: the graph refuses its warnings."""
+    modes = cast("dict[str, str]", np.geterr())
+    return None if _RAISING.issuperset(modes.values()) else _map(state)
+
+
 def pending_actions(status: int, function: str) -> tuple[tuple[str, object], ...]:
     """Return what NumPy would still do about flags that are up, in NumPy's order, for `_core.Completed`."""
     modes = cast("dict[str, str]", np.geterr())
@@ -82,4 +92,5 @@ def pending_actions(status: int, function: str) -> tuple[tuple[str, object], ...
 
 def install() -> None:
     """Tell the C extension how to make graphs raise."""
-    _core.set_error_state_mapper(umath._extobj_contextvar, _map)  # noqa: SLF001
+    variable = umath._extobj_contextvar  # noqa: SLF001
+    _core.set_error_state_mapper(variable, _map, _map_unless_raising)

@@ -57,6 +57,7 @@ _CONDITIONAL: Final = frozenset(
         Op.JUMP_IF_FALSE_OR_POP,
     }
 )
+MOST_DIRECT: Final = 24  # BCJIT_SMALL_VALUES of csrc/core.h
 _LEAVES: Final = frozenset({Op.RETURN_VALUE, Op.RAISE_VARARGS, Op.RERAISE})
 
 
@@ -68,6 +69,8 @@ class Residual:
     outputs: tuple[Node | Expr, ...]
     returns: bool  # always leaves the function; else returns (part, closure, values...)
     next_parts: tuple[object, ...]
+    # The places of the values that the graph takes, when all the code does is to return its only output; else None.
+    direct: tuple[int, ...] | None = None
 
 
 def continuations_end(capture: Capture) -> bool:
@@ -154,6 +157,7 @@ class _Writer:
         end = self.capture.end
         state = end.state
         maker = RecipeMaker(state, state.cells, self.cell_names)
+        direct = None
         if isinstance(end, ReturnExit):
             value = self._resolve(maker.make(end.value))
             cells = self._cell_changes(maker, state)
@@ -162,6 +166,8 @@ class _Writer:
             self._load(value)
             self._store_cells(cells)
             self.builder.return_value()
+            if not cells:
+                direct = self._direct(value)
         else:
             self._write_break(maker, end)
         return Residual(
@@ -169,7 +175,20 @@ class _Writer:
             tuple(self.outputs),
             continuations_end(self.capture),
             tuple(self.next_parts),
+            direct,
         )
+
+    def _direct(self, value: Recipe) -> tuple[int, ...] | None:
+        """Say which values the graph takes, if they are all it takes and its only output is all there is to return."""
+        if not isinstance(value, FromGraph) or list(self.outputs) != [value.operand]:
+            return None
+        places = []
+        for source in self._input_set.values():
+            if source.kind is not SourceKind.LOCAL:
+                return None
+            place, _ = cast("tuple[int, str]", source.key)
+            places.append(place)
+        return tuple(places) if len(places) <= MOST_DIRECT else None
 
     def _enter(self) -> None:
         """Call the graph and keep its outputs in temporaries."""

@@ -45,6 +45,9 @@ typedef struct {
     PyObject *on_bailout;                   /* or NULL */
     PyObject *graph_call;                   /* the only GraphCall of code, borrowed; or NULL */
     char bails;                             /* code has a GraphCall, so a run may bail out */
+    Py_ssize_t n_direct;                    /* code does nothing but return the graph's only output
+                                               for these values; -1: it does more */
+    Py_ssize_t *direct;                     /* their places; NULL: the first ones, in order */
     PyObject *tag;
     PyFunctionObject *function;             /* spare function of code, without a closure; or NULL */
     Py_ssize_t hits;
@@ -189,6 +192,8 @@ PyObject *bcjit_enable_vectorcall(PyObject *module, PyObject *cls);
 extern PyTypeObject BcjitGraphCall_Type;
 extern PyTypeObject BcjitBailOut_Type;
 int bcjit_graphcall_init(void);
+/* The graph's outputs for n arguments. */
+PyObject *bcjit_call_graph(PyObject *graph_call, PyObject *const *args, Py_ssize_t n);
 PyObject *bcjit_set_error_state_mapper(PyObject *module, PyObject *args);
 PyObject *bcjit_set_foreign_test(PyObject *module, PyObject *test);
 

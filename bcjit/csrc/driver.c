@@ -5,6 +5,7 @@
  * after a failed graph finds the interpreter as if the graph had never been tried.
  */
 #include "core.h"
+#include <frameobject.h>
 
 /* ---- State ----------------------------------------------------------------------------------- */
 
@@ -96,12 +97,65 @@ void bcjit_graph_succeeded(PyObject *graph_call)
     }
 }
 
+/* Adds the entry's code to the traceback of an exception that goes on to the program. */
+static void add_to_traceback(PyThreadState *ts, Entry *entry, PyObject *globals)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyFrameObject *frame = PyFrame_New(ts, entry->code, globals, NULL);
+    PyErr_Restore(type, value, traceback);
+    if (frame != NULL) {
+        PyTraceBack_Here(frame);
+        Py_DECREF(frame);
+    }
+}
+
+/* What the entry's code would do, without a frame for it: call the graph, return its only output. */
+static PyObject *run_direct(PyThreadState *ts, Entry *entry, PyObject *func,
+                            PyObject *const *values)
+{
+    PyObject *chosen[BCJIT_SMALL_VALUES];
+    PyObject *const *args = values;
+    if (entry->direct != NULL) {
+        for (Py_ssize_t i = 0; i < entry->n_direct; i++) {
+            chosen[i] = values[entry->direct[i]];
+        }
+        args = chosen;
+    }
+    PyObject *outputs = bcjit_call_graph(entry->graph_call, args, entry->n_direct);
+    if (BCJIT_UNLIKELY(outputs == NULL)) {
+        if (!bcjit_is_bailout()) {
+            add_to_traceback(ts, entry, ((PyFunctionObject *)func)->func_globals);
+        }
+        return NULL;
+    }
+    PyObject *result = NULL;
+    if (BCJIT_LIKELY(PyTuple_CheckExact(outputs) && PyTuple_GET_SIZE(outputs) == 1)) {
+        result = Py_NewRef(PyTuple_GET_ITEM(outputs, 0));
+    }
+    else {
+        PyErr_Format(PyExc_ValueError, "bcjit: a graph must return a tuple of 1 output, not %.100R",
+                     outputs);
+    }
+    Py_DECREF(outputs);
+    return result;
+}
+
 PyObject *bcjit_entry_run(PyThreadState *ts, Entry *entry, PyObject *func, PyObject *closure,
                           PyObject *const *values, Py_ssize_t n, Values *held_values)
 {
     Surroundings around = around_of(func, closure);
     if (held_values != NULL && !entry->bails) {
         return bcjit_run_code(&entry->function, entry->code, &around, held_values);
+    }
+    if (entry->n_direct >= 0) {
+        int token = bcjit_enter_call(ts);
+        if (token < 0) {
+            return NULL;
+        }
+        PyObject *result = run_direct(ts, entry, func, values);
+        bcjit_leave_call(ts, token);
+        return result;
     }
     PyFunctionObject *function = bcjit_function_take(&entry->function, entry->code, &around);
     if (function == NULL) {

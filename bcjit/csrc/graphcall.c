@@ -69,31 +69,36 @@ int bcjit_graphcall_init(void)
 /* ---- the raising error state ----------------------------------------------------------------- */
 
 static PyObject *error_state_var;           /* NumPy's context variable, or NULL: not set up */
-static PyObject *error_state_mapper;
-static PyObject *mapped_from;               /* the last state asked for, and what it became */
-static PyObject *mapped_to;
+static struct {
+    PyObject *mapper;                       /* or NULL: the present state will do */
+    PyObject *from, *to;                    /* the last state asked for, and what it became */
+} mappings[2];                              /* of all graphs; of those that refuse warnings */
 
 PyObject *bcjit_set_error_state_mapper(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *variable, *mapper;
-    if (!PyArg_ParseTuple(args, "OO:set_error_state_mapper", &variable, &mapper)) {
+    PyObject *variable, *mapper, *refusing = NULL;
+    if (!PyArg_ParseTuple(args, "OO|O:set_error_state_mapper", &variable, &mapper, &refusing)) {
         return NULL;
     }
     bool off = variable == Py_None && mapper == Py_None;
-    if (!off && (!PyContextVar_CheckExact(variable) || !PyCallable_Check(mapper))) {
+    if (!off && (!PyContextVar_CheckExact(variable) || !PyCallable_Check(mapper) ||
+                 (refusing != NULL && !PyCallable_Check(refusing)))) {
         PyErr_SetString(PyExc_TypeError,
-                        "set_error_state_mapper takes a ContextVar and a callable, or None twice");
+                        "set_error_state_mapper takes a ContextVar and callables, or None twice");
         return NULL;
     }
     Py_XSETREF(error_state_var, off ? NULL : Py_NewRef(variable));
-    Py_XSETREF(error_state_mapper, off ? NULL : Py_NewRef(mapper));
-    Py_CLEAR(mapped_from);
-    Py_CLEAR(mapped_to);
+    PyObject *const given[] = {mapper, refusing == NULL ? mapper : refusing};
+    for (int i = 0; i < 2; i++) {
+        Py_XSETREF(mappings[i].mapper, off ? NULL : Py_NewRef(given[i]));
+        Py_CLEAR(mappings[i].from);
+        Py_CLEAR(mappings[i].to);
+    }
     Py_RETURN_NONE;
 }
 
 /* The state to set (new reference), or NULL: an error is set, or the present state will do. */
-static PyObject *raising_state(void)
+static PyObject *raising_state(int which)
 {
     PyObject *now;
     if (PyContextVar_Get(error_state_var, NULL, &now) < 0) {
@@ -103,16 +108,16 @@ static PyObject *raising_state(void)
         now = Py_NewRef(Py_None);
     }
     PyObject *state = NULL;
-    if (BCJIT_LIKELY(now == mapped_from)) {
-        state = Py_NewRef(mapped_to);
+    if (BCJIT_LIKELY(now == mappings[which].from)) {
+        state = Py_NewRef(mappings[which].to);
     }
     else {
-        PyObject *mapper = Py_NewRef(error_state_mapper);
+        PyObject *mapper = Py_NewRef(mappings[which].mapper);
         state = PyObject_CallOneArg(mapper, now);
         Py_DECREF(mapper);
         if (state != NULL) {
-            Py_XSETREF(mapped_from, Py_NewRef(now));
-            Py_XSETREF(mapped_to, Py_NewRef(state));
+            Py_XSETREF(mappings[which].from, Py_NewRef(now));
+            Py_XSETREF(mappings[which].to, Py_NewRef(state));
         }
     }
     Py_DECREF(now);
@@ -130,6 +135,7 @@ typedef struct {
     PyObject *tag;
     PyObject *weakrefs;
     vectorcallfunc vectorcall;
+    char refuses_warnings;                  /* a warning raises in fn, without a state of ours */
 } GraphCall;
 
 static PyObject *foreign_test;              /* or NULL: every Exception is the graph's own */
@@ -197,7 +203,7 @@ static PyObject *GraphCall_vectorcall(PyObject *callable, PyObject *const *args,
     GraphCall *self = (GraphCall *)callable;
     PyObject *state = NULL, *token = NULL, *result = NULL;
     if (error_state_var != NULL) {
-        state = raising_state();
+        state = raising_state(self->refuses_warnings);
         if (state == NULL && PyErr_Occurred()) {
             return NULL;
         }
@@ -233,11 +239,18 @@ static PyObject *GraphCall_vectorcall(PyObject *callable, PyObject *const *args,
     return result;
 }
 
+PyObject *bcjit_call_graph(PyObject *graph_call, PyObject *const *args, Py_ssize_t n)
+{
+    return GraphCall_vectorcall(graph_call, args, (size_t)n, NULL);
+}
+
 static PyObject *GraphCall_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"fn", "tag", NULL};
+    static char *names[] = {"fn", "tag", "refuses_warnings", NULL};
     PyObject *fn, *tag;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO:GraphCall", names, &fn, &tag)) {
+    int refuses_warnings = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|p:GraphCall", names, &fn, &tag,
+                                     &refuses_warnings)) {
         return NULL;
     }
     if (!PyCallable_Check(fn)) {
@@ -248,6 +261,7 @@ static PyObject *GraphCall_new(PyTypeObject *type, PyObject *args, PyObject *kwa
     if (self != NULL) {
         self->fn = Py_NewRef(fn);
         self->tag = Py_NewRef(tag);
+        self->refuses_warnings = (char)refuses_warnings;
         self->vectorcall = GraphCall_vectorcall;
     }
     return (PyObject *)self;
@@ -283,6 +297,8 @@ static void GraphCall_dealloc(GraphCall *self)
 static PyMemberDef GraphCall_members[] = {
     {"fn", T_OBJECT, offsetof(GraphCall, fn), READONLY, "The backend's callable."},
     {"tag", T_OBJECT, offsetof(GraphCall, tag), READONLY, "The owner's."},
+    {"refuses_warnings", T_BOOL, offsetof(GraphCall, refuses_warnings), READONLY,
+     "Whether a warning raises in fn whatever the error state."},
     {NULL}};
 
 PyTypeObject BcjitGraphCall_Type = {

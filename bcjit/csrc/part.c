@@ -19,13 +19,52 @@ static void find_graph_calls(Entry *self)
     }
 }
 
+/* direct: the places of the values that the only graph is called with. */
+static int parse_direct(Entry *self, PyObject *direct)
+{
+    PyCodeObject *code = self->code;
+    Py_ssize_t n = PyTuple_GET_SIZE(direct);
+    if (self->graph_call == NULL || !self->returns || n > BCJIT_SMALL_VALUES) {
+        PyErr_SetString(PyExc_ValueError, "direct is for code that returns what its graph gives");
+        return -1;
+    }
+    self->direct = PyMem_New(Py_ssize_t, n + 1);
+    if (self->direct == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    bool in_order = true;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        Py_ssize_t place = PyLong_AsSsize_t(PyTuple_GET_ITEM(direct, i));
+        if (place < 0 || place >= code->co_argcount) {
+            if (!PyErr_Occurred()) {
+                PyErr_SetString(PyExc_ValueError, "direct: places of the code's arguments");
+            }
+            return -1;
+        }
+        self->direct[i] = place;
+        in_order = in_order && place == i;
+    }
+    if (in_order) {
+        PyMem_Free(self->direct);
+        self->direct = NULL;
+    }
+    self->n_direct = n;
+    return 0;
+}
+
 static int Entry_init(Entry *self, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"guards", "code", "returns", "on_bailout", "tag", NULL};
-    PyObject *guards, *code, *on_bailout, *tag;
+    static char *names[] = {"guards", "code", "returns", "on_bailout", "tag", "direct", NULL};
+    PyObject *guards, *code, *on_bailout, *tag, *direct = Py_None;
     int returns;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!pOO:Entry", names, &BcjitGuardTree_Type,
-                                     &guards, &PyCode_Type, &code, &returns, &on_bailout, &tag)) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!pOO|O:Entry", names, &BcjitGuardTree_Type,
+                                     &guards, &PyCode_Type, &code, &returns, &on_bailout, &tag,
+                                     &direct)) {
+        return -1;
+    }
+    if (direct != Py_None && !PyTuple_CheckExact(direct)) {
+        PyErr_SetString(PyExc_TypeError, "direct must be a tuple of ints or None");
         return -1;
     }
     if (self->code != NULL) {
@@ -38,7 +77,8 @@ static int Entry_init(Entry *self, PyObject *args, PyObject *kwargs)
     self->on_bailout = on_bailout == Py_None ? NULL : Py_NewRef(on_bailout);
     find_graph_calls(self);
     self->tag = Py_NewRef(tag);
-    return 0;
+    self->n_direct = -1;
+    return direct == Py_None ? 0 : parse_direct(self, direct);
 }
 
 /* Residual code names parts and graph calls in its constants, and those lead back to the entry; but
@@ -82,6 +122,7 @@ static void Entry_dealloc(Entry *self)
         PyObject_ClearWeakRefs((PyObject *)self);
     }
     Entry_clear(self);
+    PyMem_Free(self->direct);
     Py_TYPE(self)->tp_free((PyObject *)self);
 }
 

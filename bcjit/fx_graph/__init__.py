@@ -1,6 +1,12 @@
 """The captured graph: nodes, checks, text, Python source; it must not know how graphs are captured or compiled."""
 
-from bcjit.fx_graph.codegen import CodegenResult, GraphFunction, locate_failure, to_source
+from bcjit.fx_graph.codegen import (
+    CodegenResult,
+    GraphFunction,
+    locate_failure,
+    refuses_warnings,
+    to_source,
+)
 from bcjit.fx_graph.graph import Graph, Mark
 from bcjit.fx_graph.interpreter import Interpreter
 from bcjit.fx_graph.node import (
@@ -31,5 +37,6 @@ __all__ = [
     "locate_failure",
     "map_operand",
     "nodes_in",
+    "refuses_warnings",
     "to_source",
 ]

@@ -20,7 +20,7 @@ from types import FunctionType, TracebackType
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from bcjit.errors import InternalError
-from bcjit.fx_graph.expressions import Expression, Renderer
+from bcjit.fx_graph.expressions import Expression, Renderer, warns_here
 from bcjit.fx_graph.node import Node, NodeKind
 from bcjit.meta import ArrayMeta
 
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from bcjit.fx_graph.graph import Graph
 
 __all__ = [
-    "CodegenResult", "ForcedFailure", "GraphFunction", "locate_failure", "to_callable", "to_source",
+    "CodegenResult", "ForcedFailure", "GraphFunction", "locate_failure", "refuses_warnings",
+    "to_callable", "to_source",
 ]  # fmt: skip
 
 GraphFunction: TypeAlias = FunctionType
@@ -53,6 +54,7 @@ class CodegenResult:
     namespace: dict[str, object]  # its globals
     line_to_node: dict[int, Node]  # a line's node; nodes nested in a line belong to the outermost
     variables: dict[str, Node]  # local variable -> node
+    refuses_warnings: bool  # whatever would warn raises TypeError instead, and nothing visible has been done by then
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,22 +110,28 @@ def to_source(
 def _nestable(graph: Graph, plan: _Plan) -> frozenset[Node]:
     """Return the nodes that may stand inside the expression of their user.
 
-    Both are pure and before the first effect, and the value is used once: running it later, just before its use,
-    changes nothing but which of several failures comes first, and after any of them the part starts again.
+    The value is used once, no effect lies between it and its use, and no visible effect comes before: running it
+    later, just before its use, changes nothing but which of several failures comes first, and after any of them the
+    part starts again.
     """
     counts = Counter(used for node in graph.nodes for used in node.uses())
     variables = plan.keep | plan.sources
     found: set[Node] = set()
+    stretch: set[Node] = set()  # calls since the last effect
     for node in graph.nodes:
-        if node.has_effect:
-            # Nothing is nested into the first effect: its failure must be told from its operands'.
+        if node.visible:
+            # Nothing is nested into it: its failure must be told from its operands'.
             break
         if node.kind in (NodeKind.CALL, NodeKind.OUTPUT):
             found.update(
                 used
                 for used in node.uses()
-                if used.kind is NodeKind.CALL and counts[used] == 1 and used not in variables
+                if used in stretch and counts[used] == 1 and used not in variables
             )
+        if node.has_effect:
+            stretch.clear()
+        elif node.kind is NodeKind.CALL:
+            stretch.add(node)
     return frozenset(found)
 
 
@@ -179,7 +187,11 @@ def _write(graph: Graph, plan: _Plan) -> CodegenResult:
     namespace = {
         **renderer.namespace, "__name__": "bcjit.graph", "__warningregistry__": 0,
     }  # fmt: skip
-    return CodegenResult("\n".join(lines) + "\n", name, namespace, line_to_node, variables)
+    refuses = all(
+        not node.visible and (not node.can_fail or warns_here(node)) for node in graph.calls
+    )
+    source = "\n".join(lines) + "\n"
+    return CodegenResult(source, name, namespace, line_to_node, variables, refuses)
 
 
 def _last_reads(plan: _Plan) -> list[list[str]]:
@@ -221,6 +233,18 @@ def to_callable(
     linecache.cache[filename] = (len(result.source), None, lines, filename)
     weakref.finalize(function, linecache.cache.pop, filename, None).atexit = False
     return function
+
+
+def refuses_warnings(function: Callable[..., object]) -> bool:
+    """Whether this is a graph's function in which every warning of NumPy's raises, before anything visible is done.
+
+    So it is where C code that the function itself calls would warn. Python code of NumPy's has frames of its own,
+    to which its warnings belong.
+    """
+    if not isinstance(function, FunctionType):
+        return False
+    result: CodegenResult | None = function.__dict__.get(_RESULT_KEY)
+    return result is not None and result.refuses_warnings
 
 
 def locate_failure(

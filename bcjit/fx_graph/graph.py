@@ -129,7 +129,7 @@ class Graph:
         view_of, alias
             The operand whose memory the result shares, and how.
         writes
-            Operands whose memory the call writes.
+            Operands whose memory the call writes; that others see it is assumed (see `Node.visible`).
         draws
             Whether it advances a random stream.
         can_fail
@@ -149,6 +149,7 @@ class Graph:
             alias=alias,
             writes=tuple(writes),
             draws=draws,
+            visible=bool(writes) or draws,
             can_fail=can_fail,
             op=op,
             line=line,
