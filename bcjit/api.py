@@ -58,6 +58,12 @@ R = TypeVar("R")
 _live: Final[weakref.WeakSet[CompiledFunction]] = weakref.WeakSet()
 
 
+def _close(compiler: weakref.ref[FunctionCompiler]) -> None:
+    found = compiler()
+    if found is not None:
+        found.close()
+
+
 class PlainFunction:
     """A function that runs as it is, with the methods of a compiled one; `reason` says why it is not compiled."""
 
@@ -111,7 +117,8 @@ class CompiledFunction(_Base):  # type: ignore[misc]
         functools.update_wrapper(self, fn)
         self._compiler = compiler
         _live.add(self)
-        weakref.finalize(self, compiler.close).atexit = False
+        # Weakly: what the registry of finalizers holds is not garbage in the same collection as this function.
+        weakref.finalize(self, _close, weakref.ref(compiler)).atexit = False
 
     @property
     def _caches(self) -> list[CodeCache]:
