@@ -6,7 +6,6 @@
 
 from bcjit.compiler.compile import FunctionCompiler
 from bcjit.compiler.error_state import install as install_error_state
-from bcjit.compiler.foreign import install_foreign_test
 from bcjit.compiler.explain import (
     Explanation,
     RecompileReport,
@@ -14,6 +13,7 @@ from bcjit.compiler.explain import (
     graphs_of,
     report_of,
 )
+from bcjit.compiler.foreign import install_foreign_test
 
 __all__ = [
     "Explanation",

@@ -22,7 +22,7 @@ from bcjit.compiler.residual import Residual, build_residual, continuations_end
 from bcjit.config import config
 from bcjit.dims import Expr, Symbol
 from bcjit.errors import BackendError, GraphBreakError, InternalError, SourceLine
-from bcjit.fx_graph import Graph, Node, refuses_warnings
+from bcjit.fx_graph import Graph, Node, refuses_warnings, returning_value
 from bcjit.guards import Guard, GuardKind, Roots, compile_guards, fetch, first_failing, sentence
 from bcjit.logs import get_logger, once
 from bcjit.meta import ArrayMeta
@@ -121,6 +121,8 @@ class FunctionCompiler:
         for callee in self.callees.values():
             callee.close()
         self.callees.clear()
+        for part in (self.first, *self.cache.parts.values()):
+            part.on_miss = None  # a method of this object: a cycle
         self.cache.clear()
         self.cache.parts.clear()
 
@@ -157,6 +159,10 @@ class FunctionCompiler:
             return self._compile(part, spec, func, closure, values)
         except (GraphBreakError, BackendError):
             raise
+        except (RecursionError, MemoryError):
+            return (
+                None  # the stack or the memory is nearly full: plain this time, another try later
+            )
         except Exception as error:
             elsewhere = traceback_from_elsewhere(error)
             if elsewhere is not None:
@@ -257,14 +263,16 @@ class FunctionCompiler:
         inputs = found.graph.inputs
         bailouts: list[BailOuts] = []
 
-        def graph_call(outputs: tuple[Node | Expr, ...]) -> object:
+        def graph_call(outputs: tuple[Node | Expr, ...]) -> _core.GraphCall:
             found.graph.output(outputs)
             records, end = _records(found)
             function = self._run_backend(found.graph, inputs, found, roots)
+            single = returning_value(function)
+            function = function if single is None else single
             bailouts.append(
                 BailOuts(found.graph, function, records, end, self.part, self.backend_name)
             )
-            return _core.GraphCall(function, None, refuses_warnings(function))
+            return _core.GraphCall(function, None, refuses_warnings(function), single is not None)
 
         residual = build_residual(found, inputs, graph_call, self.part, self)
         on_bailout = bailouts[0] if bailouts else _never
@@ -297,7 +305,9 @@ def _only_raises(found: Capture) -> bool:
     end = found.end
     if not isinstance(end, BreakExit):
         return False
-    return end.cause.reason.code in _RAISING or _leads_to_raise(found.frame.listing, end.state.index)
+    return end.cause.reason.code in _RAISING or _leads_to_raise(
+        found.frame.listing, end.state.index
+    )
 
 
 _RAISING: Final = ("BRK009", "BRK014", "BRK015")

@@ -6,8 +6,6 @@ Reads of live objects are limited to generic attribute lookup on types whose met
 
 from __future__ import annotations
 
-import abc
-import enum
 import types
 from collections.abc import Callable
 from typing import Final
@@ -22,7 +20,7 @@ from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import call_op, describe
 from bcjit.symbolic_vm.operators import as_dim, from_dim, pytype_of
-from bcjit.symbolic_vm.realize import member
+from bcjit.symbolic_vm.realize import PLAIN_METACLASSES, member
 from bcjit.symbolic_vm.values import (
     Known,
     Lazy,
@@ -40,7 +38,6 @@ __all__ = ["get_attribute", "has_attribute"]
 
 # How a property is read: given by the call layer, which inlines the getter.
 CallProperty = Callable[[Machine, SymValue, SymValue], SymValue]
-_PLAIN_METACLASSES: Final = (type, abc.ABCMeta, enum.EnumMeta)
 
 
 def get_attribute(vm: Machine, value: SymValue, name: str, call_property: CallProperty) -> SymValue:
@@ -160,7 +157,7 @@ _MISSING: Final = object()
 
 
 def _class_attribute(vm: Machine, value: Known, cls: type, name: str) -> SymValue:
-    if type(cls) not in _PLAIN_METACLASSES and not issubclass(cls, np.generic):
+    if type(cls) not in PLAIN_METACLASSES and not issubclass(cls, np.generic):
         return break_graph(because.ATTRIBUTE, f"{cls.__name__}.{name}: its metaclass may run code")
     if name == "__name__" and not cls.__flags__ & (1 << 9):  # Py_TPFLAGS_HEAPTYPE: can be renamed
         return Known(None, cls.__name__)
@@ -206,13 +203,13 @@ def _instance_attribute(
 ) -> SymValue:
     """Mirror ``PyObject_GenericGetAttr`` (Objects/object.c): data descriptor, instance, class."""
     cls = value.pytype
-    if isinstance(value.obj, np.ndarray):
+    if issubclass(cls, np.ndarray):  # isinstance would ask the object for its __class__
         break_graph(because.NOT_NUMERIC, f"{cls.__name__}.{name}")
     generic = (
         _raw_in_mro(cls, "__getattribute__") is object.__getattribute__
         and _raw_in_mro(cls, "__getattr__") is _MISSING
     )
-    if type(cls) not in _PLAIN_METACLASSES or not generic or value.source is None:
+    if type(cls) not in PLAIN_METACLASSES or not generic or value.source is None:
         return break_graph(because.ATTRIBUTE, f"{cls.__name__}.{name}")
     raw = _raw_in_mro(cls, name)
     in_class = Source(SourceKind.MRO, name, Source(SourceKind.TYPE, None, value.source))

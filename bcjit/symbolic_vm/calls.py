@@ -165,14 +165,12 @@ def inline(
         if cause.reason.code == because.WRITE_IN_INLINED and not vm.at_call():
             raise
         vm.callee = function
-        inner = GraphBreak(
+        context = f": {cause.context}" if cause.context else ""
+        # Not kept in a variable: its traceback holds this frame, and with it the user's objects.
+        raise GraphBreak(
             because.REASONS[because.NOT_INLINED],
-            f"{function.qualname} ({cause.reason.title}: {cause.context})"
-            if cause.context
-            else f"{function.qualname} ({cause.reason.title})",
-            None,
-        )
-        raise inner from cause
+            f"{function.qualname} ({cause.reason.title}{context})",
+        ) from cause
 
 
 _ABOUT_THE_CALLER: Final = (because.INLINE_DEPTH, because.CAPTURE_LIMIT)

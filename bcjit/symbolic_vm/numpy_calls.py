@@ -64,7 +64,7 @@ def operand(vm: Machine, value: SymValue) -> tuple[object, object]:
     elif isinstance(value, SymSlice):
         seen, held = _operands(vm, (value.start, value.stop, value.step))
         return slice(*seen), slice(*held)
-    elif isinstance(value, SymInstance) and isinstance(value.obj, np.ndarray):
+    elif isinstance(value, SymInstance) and issubclass(value.pytype, np.ndarray):
         break_graph(because.NOT_NUMERIC, describe(value))
     return break_graph(because.NUMPY_UNSUPPORTED, f"an argument is {describe(value)}")
 
@@ -96,6 +96,9 @@ def call_op(
     if inferred.alias == "same" and not inferred.writes:
         return vm.realize(_argument(args, kwargs, inferred.view_of))
     writes = tuple(_node(_argument(args, kwargs, place), vm) for place in inferred.writes)
+    if inferred.torn and any(map(_from_outside, writes)) and not _is_one_store(target):
+        # After a flag it could not be told whether the store was done: it can neither be repeated nor be left.
+        break_graph(because.NUMPY_UNSUPPORTED, f"{_spelling(target)} into an array from outside")
     source = None if inferred.view_of is None else _argument(args, kwargs, inferred.view_of)
     results = inferred.results
     multi = isinstance(results, tuple) and bool(results)
@@ -178,6 +181,29 @@ def add_node(
     return node
 
 
+_STORES: Final = (
+    operator.setitem,
+    operator.iadd,
+    operator.isub,
+    operator.imul,
+    operator.itruediv,
+    operator.ifloordiv,
+    operator.imod,
+    operator.ipow,
+    operator.imatmul,
+    operator.iand,
+    operator.ior,
+    operator.ixor,
+    operator.ilshift,
+    operator.irshift,
+)
+
+
+def _is_one_store(target: object) -> bool:
+    """Whether a call is one NumPy loop into its output: when a flag is reported, all of it is stored."""
+    return isinstance(target, np.ufunc) or any(target is store for store in _STORES)
+
+
 def _from_outside(node: Node) -> bool:
     """Whether a node's memory may be that of an input: others can see what is written there."""
     while node.view_of is not None:
@@ -226,7 +252,7 @@ def _node(value: SymValue, vm: Machine) -> Node:
 
 def no_rule(context: str, *values: SymValue) -> NoReturn:
     """Break where these values have no rule, saying so if one is an array that is not a plain numeric one."""
-    special = any(isinstance(v, SymInstance) and isinstance(v.obj, np.ndarray) for v in values)
+    special = any(isinstance(v, SymInstance) and issubclass(v.pytype, np.ndarray) for v in values)
     break_graph(because.NOT_NUMERIC if special else because.NO_RULE, context)
 
 

@@ -453,7 +453,8 @@ def _same_object(vm: Machine, left: SymValue, right: SymValue) -> bool | None:
 
 
 def _is_singleton(left: Lazy, right: Lazy) -> bool:
-    return type(left.obj) in _SINGLETONS or type(right.obj) in _SINGLETONS
+    # By identity: comparing classes may run code of their metaclass.
+    return any(type(value.obj) is kind for value in (left, right) for kind in _SINGLETONS)
 
 
 def _same_place(vm: Machine, left: SymValue, right: SymValue) -> bool:

@@ -5,6 +5,8 @@ Reading is limited to reads that execute nothing: exact types, tuple and list it
 
 from __future__ import annotations
 
+import abc
+import enum
 import types
 from collections.abc import Callable
 from typing import Final
@@ -14,6 +16,8 @@ import numpy as np
 from bcjit import ops
 from bcjit.guards import GuardKind, Identity, Source, SourceKind
 from bcjit.meta import ArrayMeta, ScalarMeta
+from bcjit.symbolic_vm import break_reasons as because
+from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.values import (
     UNBOUND,
@@ -30,9 +34,10 @@ from bcjit.symbolic_vm.values import (
     SymValue,
 )
 
-__all__ = ["lazy", "member", "realize"]
+__all__ = ["PLAIN_METACLASSES", "lazy", "member", "realize"]
 
 NUMERIC_KINDS: Final = "biufc"
+PLAIN_METACLASSES: Final = (type, abc.ABCMeta, enum.EnumMeta, type(np.dtype))
 _DICT_KEYS: Final = (str, int, bool, float, complex, bytes, type(None), tuple)
 
 
@@ -49,6 +54,11 @@ def lazy(vm: Machine, source: Source) -> Lazy:
 def realize(vm: Machine, value: Lazy) -> SymValue:
     """Guard the type of an object from outside and return what is known of it then."""
     pytype = type(value.obj)
+    metaclass = pytype if issubclass(pytype, type) else type(pytype)
+    if not any(metaclass is plain for plain in PLAIN_METACLASSES):
+        # Comparing and hashing such a class, and reading its name, may run code: nothing more is asked of it.
+        name = type.__dict__["__name__"].__get__(metaclass)
+        break_graph(because.NO_RULE, f"an object whose class is made by metaclass {name}")
     rule = _RULES.get(pytype)
     if rule is not None:
         return rule(vm, value)
