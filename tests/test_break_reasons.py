@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 DOCS = Path(__file__).parents[1] / "docs"
-REFUSED = ("BRK017", "BRK019")  # the whole frame runs plain: said as a problem, no part ends there
+REFUSED = ("BRK017", "BRK019", "BRK022")  # the whole frame runs plain: said as a problem, no part ends there
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,12 @@ def nested(v, n):
     if n == 0:
         return v
     return nested(v + 1, n - 1)
+
+
+def watched(x, trace):  # here
+    if trace is not None:
+        sys.settrace(trace)
+    return x * 2
 
 
 def data_branch(x):
@@ -215,6 +221,7 @@ SAMPLES: dict[str, Sample] = {
     "BRK019": Sample(suspends, lambda: (vector(),)),
     "BRK020": Sample(special_array, lambda: (np.ma.array([1.0, 2.0], mask=[True, False]),)),
     "BRK021": Sample(writes_in_property, lambda: (Counted(), vector())),
+    "BRK022": Sample(watched, lambda: (vector(), None)),
 }
 
 

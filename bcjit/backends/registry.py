@@ -124,8 +124,8 @@ def run_backend(backend: Backend, graph: Graph, example_inputs: Sequence[object]
     """Return the backend's callable for a graph; whatever goes wrong is a BackendError."""
     try:
         compiled: object = backend(graph, example_inputs)
-    except BackendError:
-        raise
+    except (BackendError, RecursionError, MemoryError):
+        raise  # the last two say nothing about the backend, but about how full the stack or the memory is
     except Exception as error:
         problem = f"raised {type(error).__name__}: {error}"
         raise BackendError(backend_name(backend), problem) from error

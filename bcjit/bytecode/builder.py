@@ -21,11 +21,15 @@ from bytecode.instr import (
     Intrinsic2Op,
 )
 
+from bcjit.bytecode.assembler import assemble, parse
 from bcjit.bytecode.dialect import Dialect, current, takes_argument
 from bcjit.bytecode.instruction import JUMPS, NO_POSITION, Instruction, Op, Position
 from bcjit.bytecode.operands import COMPARE_OPERATORS, Kind, Native, Operands
 
 CO_FUNCTION: Final = 0x1 | 0x2  # CO_OPTIMIZED | CO_NEWLOCALS
+
+
+_SHORT_COLUMNS: Final = 127  # the last column the package encodes right
 
 
 class _Constant:
@@ -81,6 +85,7 @@ class CodeBuilder:
         self._constants: dict[int, _Constant] = {}
         self._marked: set[Label] = set()
         self._temporaries = 0
+        self._wide = False
         self.at(Position(firstlineno, firstlineno, 0, 0))
         self._prologue()
 
@@ -96,12 +101,15 @@ class CodeBuilder:
         """The code object. Every label that is jumped to must have been marked."""
         code = self._code.to_code()
         constants = (c.value if isinstance(c, _Constant) else c for c in code.co_consts)
-        return code.replace(co_consts=tuple(constants))
+        code = code.replace(co_consts=tuple(constants))
+        # The package writes columns from 128 on in the short form, where CPython takes them for the start of an entry.
+        return assemble(parse(code)) if self._wide else code
 
     # -- positions and names -------------------------------------------------------------------------------------------
     def at(self, position: Position) -> None:
         """What is emitted from now on stands at `position` of the user's source."""
         self._location = InstrLocation(*position)
+        self._wide = self._wide or max(position.col or 0, position.end_col or 0) > _SHORT_COLUMNS
 
     def temp(self) -> str:
         """A new name of a local that no user's name can be."""

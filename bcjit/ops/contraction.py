@@ -131,6 +131,8 @@ def dot(e: Emitter, a: Operand, b: Operand, out: Operand = None) -> Value:
         return e.scalar(result)
     if target.dtype != result.dtype:
         raise WouldRaise("output array is not acceptable")
+    if not result.shape:
+        raise Unsupported("out: of 0-d results NumPy returns a new scalar")
     return store(e, target, result)
 
 

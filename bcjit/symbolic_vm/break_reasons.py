@@ -126,6 +126,13 @@ _ROWS: Final = (
         "A failure after a visible write inside this kind of inlined call could not be resumed. "
         + _NEXT,
     ),
+    BreakReason(
+        "BRK022",
+        "debugger or trace function",
+        "The function switches on something that watches its frame, and runs as plain Python so that it is seen as "
+        "written.",
+        "Take the breakpoint() out to compile it.",
+    ),
 )
 REASONS: Final[dict[str, BreakReason]] = {row.code: row for row in _ROWS}
 
@@ -150,6 +157,7 @@ CAPTURE_LIMIT: Final = "BRK018"
 SUSPENDS: Final = "BRK019"
 NOT_NUMERIC: Final = "BRK020"
 WRITE_IN_INLINED: Final = "BRK021"
+DEBUGGER: Final = "BRK022"
 
 
 def break_graph(code: str, context: str = "") -> NoReturn:

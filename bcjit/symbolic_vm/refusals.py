@@ -19,6 +19,8 @@ __all__ = ["Refusal", "refusal"]
 # Generator, coroutine, iterable coroutine, async generator.
 _SUSPENDS: Final = 0x20 | 0x80 | 0x100 | 0x200
 _OPTIMIZED: Final = 0x01 | 0x02  # CO_OPTIMIZED | CO_NEWLOCALS: a function's code
+# Names of functions that let someone watch the frame from then on: its lines must be the plain ones.
+_WATCHES: Final = frozenset({"breakpoint", "set_trace", "settrace", "setprofile", "set_local_events"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +32,19 @@ class Refusal:
     line: SourceLine
 
 
-_known: weakref.WeakKeyDictionary[CodeType, Refusal | None] = weakref.WeakKeyDictionary()
+# By identity: equal code objects may come from different files.
+_known: dict[int, tuple[weakref.ref[CodeType], Refusal | None]] = {}
 
 
 def refusal(code: CodeType) -> Refusal | None:
     """Return why `code` is not captured, None if it can be tried."""
-    try:
-        return _known[code]
-    except KeyError:
-        found = _known[code] = _look(code)
-        return found
+    key = id(code)
+    known = _known.get(key)
+    if known is not None and known[0]() is code:
+        return known[1]
+    found = _look(code)
+    _known[key] = weakref.ref(code, lambda _: _known.pop(key, None)), found
+    return found
 
 
 def _look(code: CodeType) -> Refusal | None:
@@ -48,6 +53,9 @@ def _look(code: CodeType) -> Refusal | None:
         return Refusal(because.SUSPENDS, code.co_qualname, first)
     if code.co_flags & _OPTIMIZED != _OPTIMIZED:
         return Refusal(because.INSTRUCTION, "not the code of a function", first)
+    watched = sorted(_WATCHES.intersection(code.co_names))
+    if watched:
+        return Refusal(because.DEBUGGER, watched[0], first)
     listing = decode(code)
     for what, line in (
         ("loop", listing.has_loop()),

@@ -7,11 +7,11 @@ another call of it. What a state does not hold (graph, guards, shape facts) is a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from types import CodeType
 from typing import TYPE_CHECKING
 
-from bcjit.symbolic_vm.values import NULL, UNBOUND, SymCell, SymValue
+from bcjit.symbolic_vm.values import NULL, UNBOUND, SymCell, SymObject, SymValue
 
 if TYPE_CHECKING:
     from bcjit.bytecode import Instruction, Listing
@@ -133,7 +133,7 @@ class JoinError(Exception):
 def join(left: State, right: State, phi: Callable[[str, SymValue, SymValue], SymValue]) -> State:
     """Merge two states of one frame that meet at the same instruction.
 
-    Values that are the same object stay; a local that is unbound on one side is a `JoinError` unless it is unbound
+    Values that are the same object stay, and the contents of objects that only one side knows; a local that is unbound on one side is a `JoinError` unless it is unbound
     on both (a maybe-unbound local cannot be rebuilt in a frame without knowing which); others are given to `phi`,
     which makes one value of two (a result of a Cond node) or raises `JoinError`.
 
@@ -169,14 +169,37 @@ def join(left: State, right: State, phi: Callable[[str, SymValue, SymValue], Sym
         merge(f"local {i}", a, b)
         for i, (a, b) in enumerate(zip(left.locals, right.locals, strict=True))
     )
-    heap: dict[int, object] = dict(left.heap)
-    for oid, contents in right.heap.items():
-        if oid not in left.heap:
-            heap[oid] = contents
-        elif left.heap[oid] is not contents and left.heap[oid] != contents:
-            ours = left.heap[oid]
-            if isinstance(ours, SymValue) and isinstance(contents, SymValue):
-                heap[oid] = merge(f"heap {oid}", ours, contents)
-            else:
-                raise JoinError(f"object {oid} has different contents")
+    heap: dict[int, object] = {}
+    before_left, before_right = _initial_contents(left), _initial_contents(right)
+    for oid in (*left.heap, *(oid for oid in right.heap if oid not in left.heap)):
+        # An object that one side only has changed has on the other the contents it had at first.
+        ours = left.heap.get(oid, before_left.get(oid, _MISSING))
+        theirs = right.heap.get(oid, before_right.get(oid, _MISSING))
+        if ours is _MISSING or theirs is _MISSING or ours is theirs or ours == theirs:
+            heap[oid] = theirs if ours is _MISSING else ours
+        elif isinstance(ours, SymValue) and isinstance(theirs, SymValue):
+            heap[oid] = merge(f"heap {oid}", ours, theirs)
+        else:
+            raise JoinError(f"object {oid} has different contents")
     return State(left.index, stack, variables, left.cells, heap, left.effects, left.blocks)
+
+
+_MISSING = object()
+
+
+def _initial_contents(state: State) -> dict[int, object]:
+    """Return what the mutable objects that a state can reach held before they were changed, by their number."""
+    found: dict[int, object] = {}
+    left: list[object] = [state.stack, state.locals, state.cells]
+    while left:
+        value = left.pop()
+        if isinstance(value, SymObject | SymCell):
+            if value.oid in found:
+                continue
+            found[value.oid] = value.initial
+            left += [value.initial, state.heap.get(value.oid)]
+        elif isinstance(value, SymValue):
+            left += [getattr(value, field.name) for field in fields(value) if field.name != "obj"]
+        elif isinstance(value, tuple):
+            left += value
+    return found
