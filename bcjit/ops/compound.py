@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from bcjit.ops import samples
+import bcjit.ops.samples as example
 from bcjit.ops.elementwise import apply, single_out, store
 from bcjit.ops.emitter import Basic, DType, Emitter, Operand, Pick, Range, Value
 from bcjit.ops.numpy_facts import CLIP_TAKES_ANY_INT, ROUND_COPIES_INTS
@@ -327,35 +327,35 @@ def _fill_method(e: Emitter, a: Operand, value: Operand) -> None:
 
 # The table
 
-define("where", functions(where, samples.wheres, "where"))
+define("where", functions(where, example.wheres, "where"))
 define(
     "clip",
-    functions(clip, samples.clips, "clip") + methods(_clip_method, samples.clip_methods, "clip"),
+    functions(clip, example.clips, "clip") + methods(_clip_method, example.clip_methods, "clip"),
 )
 define(
     "round",
-    functions(around, samples.rounds, "round", "around") + methods(around, samples.rounds, "round"),
+    functions(around, example.rounds, "round", "around") + methods(around, example.rounds, "round"),
 )
-define("isclose", functions(isclose, samples.closes, "isclose"))
-define("allclose", functions(allclose, samples.closes, "allclose"))
-define("array_equal", functions(array_equal, samples.pairs, "array_equal"))
+define("isclose", functions(isclose, example.closes, "isclose"))
+define("allclose", functions(allclose, example.closes, "allclose"))
+define("array_equal", functions(array_equal, example.pairs, "array_equal"))
 for _name, _ufunc, _fill in (("nansum", "add", 0), ("nanprod", "multiply", 1)):
     define(
         _name,
-        functions(partial(nan_reduction, _ufunc, _fill), samples.nan_reductions, _name),
+        functions(partial(nan_reduction, _ufunc, _fill), example.nan_reductions, _name),
         ulp=4,
     )
-define("copyto", functions(copyto, samples.copies, "copyto"))
-define("diff", functions(diff, samples.diffs, "diff"))
-define("item", methods(item, samples.of_arrays(), "item"))
+define("copyto", functions(copyto, example.copies, "copyto"))
+define("diff", functions(diff, example.diffs, "diff"))
+define("item", methods(item, example.of_arrays(), "item"))
 define(
     "conjugate_method",
-    methods(_conjugate_method, samples.of_arrays(), "conjugate")
-    + methods(_conjugate_method, samples.of_arrays(), "conj"),
+    methods(_conjugate_method, example.of_arrays(), "conjugate")
+    + methods(_conjugate_method, example.of_arrays(), "conj"),
 )
-define("fill", methods(_fill_method, samples.fills, "fill", of_scalars=False))
+define("fill", methods(_fill_method, example.fills, "fill", of_scalars=False))
 for _type in (builtins.int, builtins.float, builtins.complex):
     define(
         f"{_type.__name__}()",
-        [Spelling(_type, partial(_conversion, _type), samples.unary_operator)],
+        [Spelling(_type, partial(_conversion, _type), example.unary_operator)],
     )

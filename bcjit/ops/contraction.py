@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from bcjit.ops import samples
+import bcjit.ops.samples as example
 from bcjit.ops.elementwise import apply, single_out, store
 from bcjit.ops.emitter import (
     Basic,
@@ -172,17 +172,17 @@ def outer(e: Emitter, a: Operand, b: Operand, out: Operand = None) -> Value:
 define(
     "matmul",
     [
-        Spelling(np.matmul, matmul, samples.matmuls),
-        Spelling(operator.matmul, _matmul_operator, samples.products),
-        Spelling(operator.imatmul, _inplace_matmul, samples.inplace_products),
+        Spelling(np.matmul, matmul, example.matmuls),
+        Spelling(operator.matmul, _matmul_operator, example.products),
+        Spelling(operator.imatmul, _inplace_matmul, example.inplace_products),
     ],
     ulp=16,
 )
 define(
     "dot",
-    functions(dot, samples.dots, "dot") + methods(dot, samples.dots, "dot", of_scalars=False),
+    functions(dot, example.dots, "dot") + methods(dot, example.dots, "dot", of_scalars=False),
     ulp=16,
 )
-define("inner", functions(inner, samples.products, "inner"), ulp=16)
-define("vdot", functions(vdot, samples.products, "vdot"), ulp=16)
-define("outer", functions(outer, samples.products, "outer"))
+define("inner", functions(inner, example.products, "inner"), ulp=16)
+define("vdot", functions(vdot, example.products, "vdot"), ulp=16)
+define("outer", functions(outer, example.products, "outer"))

@@ -12,8 +12,8 @@ from typing import Final
 
 import numpy as np
 
+import bcjit.ops.samples as example
 from bcjit.dims import Dim, Expr, floor_divide
-from bcjit.ops import samples
 from bcjit.ops.elementwise import apply
 from bcjit.ops.emitter import (
     Basic,
@@ -383,18 +383,18 @@ def ascontiguousarray(e: Emitter, a: Operand, dtype: Operand = None) -> Value:
 # The table
 
 for _name, _item in (("zeros", 0), ("ones", 1), ("empty", _EMPTY)):
-    _sampler = samples.empties if _item is _EMPTY else samples.shapes
+    _sampler = example.empties if _item is _EMPTY else example.shapes
     define(_name, functions(partial(_constant, _item), _sampler, _name))
-    define(f"{_name}_like", functions(partial(_like, _item), samples.likes, f"{_name}_like"))
-define("full", functions(full, samples.fulls, "full"))
-define("full_like", functions(full_like, samples.full_likes, "full_like"))
-define("arange", functions(arange, samples.aranges, "arange"))
-define("linspace", functions(linspace, samples.linspaces, "linspace"), ulp=4)
-define("eye", functions(eye, samples.eyes, "eye"))
-define("identity", functions(identity, samples.identities, "identity"))
-define("array", functions(array, samples.to_arrays, "array"))
-define("asarray", functions(asarray, samples.to_arrays, "asarray"))
-define("asanyarray", functions(asanyarray, samples.to_arrays, "asanyarray"))
+    define(f"{_name}_like", functions(partial(_like, _item), example.likes, f"{_name}_like"))
+define("full", functions(full, example.fulls, "full"))
+define("full_like", functions(full_like, example.full_likes, "full_like"))
+define("arange", functions(arange, example.aranges, "arange"))
+define("linspace", functions(linspace, example.linspaces, "linspace"), ulp=4)
+define("eye", functions(eye, example.eyes, "eye"))
+define("identity", functions(identity, example.identities, "identity"))
+define("array", functions(array, example.to_arrays, "array"))
+define("asarray", functions(asarray, example.to_arrays, "asarray"))
+define("asanyarray", functions(asanyarray, example.to_arrays, "asanyarray"))
 define(
-    "ascontiguousarray", functions(ascontiguousarray, samples.to_contiguous, "ascontiguousarray")
+    "ascontiguousarray", functions(ascontiguousarray, example.to_contiguous, "ascontiguousarray")
 )

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from bcjit.ops import samples
+import bcjit.ops.samples as example
 from bcjit.ops.emitter import Basic, DType, Emitter, Operand, Range, Value
 from bcjit.ops.numpy_facts import POWER_READS_SCALARS
 from bcjit.ops.opdef import Spelling, Unsupported, WouldRaise
@@ -285,17 +285,17 @@ def _spellings(function: ScalarFunction) -> list[Spelling]:
     assert function.ufunc is not None
     unary = function.nin == 1
     call = _unary_ufunc if unary else _binary_ufunc
-    sampler = samples.unary if unary else samples.binary
+    sampler = example.unary if unary else example.binary
     found = [Spelling(function.ufunc, partial(call, function), sampler)]
     for target in _UNARY_OPERATORS.get(function.name, ()):
         expand = partial(_unary_operator, function)
-        found.append(Spelling(target, expand, samples.unary_operator))
+        found.append(Spelling(target, expand, example.unary_operator))
     for target in _BINARY_OPERATORS.get(function.name, ()):
         binary = partial(_binary_operator, function)
-        found.append(Spelling(target, binary, samples.binary_operator))
+        found.append(Spelling(target, binary, example.binary_operator))
     if function.name in _INPLACE_OPERATORS:
         inplace = partial(_inplace_operator, function)
-        found.append(Spelling(_INPLACE_OPERATORS[function.name], inplace, samples.inplace))
+        found.append(Spelling(_INPLACE_OPERATORS[function.name], inplace, example.inplace))
     return found
 
 

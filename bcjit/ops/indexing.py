@@ -14,8 +14,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+import bcjit.ops.samples as example
 from bcjit.dims import Dim, floor_divide
-from bcjit.ops import samples
 from bcjit.ops.emitter import (
     Basic,
     Emitter,
@@ -273,5 +273,5 @@ def _check_array_assignment(e: Emitter, x: Value, arrays: tuple[Value, ...], ite
     _check_broadcast(e, shape, region + x.shape[len(arrays) :])
 
 
-define("getitem", [Spelling(operator.getitem, getitem, samples.getitems)])
-define("setitem", [Spelling(operator.setitem, setitem, samples.setitems)])
+define("getitem", [Spelling(operator.getitem, getitem, example.getitems)])
+define("setitem", [Spelling(operator.setitem, setitem, example.setitems)])

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from bcjit.ops import samples
+import bcjit.ops.samples as example
 from bcjit.ops.emitter import DType, Emitter, Operand, Reshape, Value
 from bcjit.ops.opdef import Unsupported, WouldRaise
 from bcjit.ops.operands import as_dtype, axis_index, default_dtype, equal, size_of
@@ -142,10 +142,10 @@ def append(e: Emitter, arr: Operand, values: Operand, axis: Operand = None) -> V
 # The table
 
 for _ndim, _name in ((1, "atleast_1d"), (2, "atleast_2d")):
-    define(_name, functions(partial(_at_least, _ndim), samples.of_arrays(), _name))
-define("concatenate", functions(concatenate, samples.joins, "concatenate", "concat"))
-define("stack", functions(stack, samples.joins, "stack"))
+    define(_name, functions(partial(_at_least, _ndim), example.of_arrays(), _name))
+define("concatenate", functions(concatenate, example.joins, "concatenate", "concat"))
+define("stack", functions(stack, example.joins, "stack"))
 for _ndim, _name in ((1, "hstack"), (2, "vstack")):
-    define(_name, functions(partial(_stack_along, _ndim), samples.stacks, _name))
-define("column_stack", functions(column_stack, samples.columns, "column_stack"))
-define("append", functions(append, samples.appends, "append"))
+    define(_name, functions(partial(_stack_along, _ndim), example.stacks, _name))
+define("column_stack", functions(column_stack, example.columns, "column_stack"))
+define("append", functions(append, example.appends, "append"))

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
+import bcjit.ops.samples as example
 from bcjit.dims import Dim, floor_divide
-from bcjit.ops import samples
 from bcjit.ops.emitter import DType, Emitter, Operand, Value
 from bcjit.ops.opdef import Unsupported, WouldRaise
 from bcjit.ops.operands import FLOAT64, INTP, axis_index, equal, less
@@ -109,15 +109,15 @@ def convolve(e: Emitter, a: Operand, v: Operand, mode: Operand = "full") -> Valu
 
 def _define_fft(name: str) -> None:
     expand: Any = partial(_fft, name)
-    define(f"fft.{name}", functions(expand, samples.ffts, name, module=np.fft))
+    define(f"fft.{name}", functions(expand, example.ffts, name, module=np.fft))
 
 
 for _name in ("fft", "ifft", "rfft", "irfft"):
     _define_fft(_name)
-define("interp", functions(interp, samples.interps, "interp"))
+define("interp", functions(interp, example.interps, "interp"))
 define(
     "searchsorted",
-    functions(searchsorted, samples.searches, "searchsorted")
-    + methods(searchsorted, samples.searches, "searchsorted", of_scalars=False),
+    functions(searchsorted, example.searches, "searchsorted")
+    + methods(searchsorted, example.searches, "searchsorted", of_scalars=False),
 )
-define("convolve", functions(convolve, samples.convolutions, "convolve"))
+define("convolve", functions(convolve, example.convolutions, "convolve"))

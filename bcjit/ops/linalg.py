@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
+import bcjit.ops.samples as example
 from bcjit.dims import Dim
-from bcjit.ops import samples
 from bcjit.ops.emitter import DType, Emitter, Operand, Shape, Value
 from bcjit.ops.opdef import Unsupported, WouldRaise
 from bcjit.ops.operands import FLOAT64, axis_tuple, broadcast, equal
@@ -114,12 +114,12 @@ def norm(
     return e.scalar(result)
 
 
-def _linalg(expand: Any, sampler: samples.Sampler, name: str) -> None:
+def _linalg(expand: Any, sampler: example.Sampler, name: str) -> None:
     define(f"linalg.{name}", functions(expand, sampler, name, module=np.linalg))
 
 
-_linalg(partial(_of_matrix, np.linalg.inv), samples.squares, "inv")
-_linalg(partial(_of_matrix, np.linalg.cholesky), samples.squares, "cholesky")
-_linalg(det, samples.squares, "det")
-_linalg(solve, samples.solves, "solve")
-_linalg(norm, samples.norms, "norm")
+_linalg(partial(_of_matrix, np.linalg.inv), example.squares, "inv")
+_linalg(partial(_of_matrix, np.linalg.cholesky), example.squares, "cholesky")
+_linalg(det, example.squares, "det")
+_linalg(solve, example.solves, "solve")
+_linalg(norm, example.norms, "norm")

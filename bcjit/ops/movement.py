@@ -11,8 +11,8 @@ from functools import partial
 
 import numpy as np
 
+import bcjit.ops.samples as example
 from bcjit.dims import Dim, floor_divide, modulo, product
-from bcjit.ops import samples
 from bcjit.ops.emitter import (
     Broadcast,
     Emitter,
@@ -337,51 +337,51 @@ def _reversed_axes(e: Emitter, a: Operand) -> Value:
 
 define(
     "reshape",
-    functions(reshape, samples.reshapes, "reshape")
-    + methods(_reshape_method, samples.reshape_methods, "reshape"),
+    functions(reshape, example.reshapes, "reshape")
+    + methods(_reshape_method, example.reshape_methods, "reshape"),
 )
 define(
     "ravel",
-    functions(ravel, samples.of_arrays(), "ravel") + methods(ravel, samples.of_arrays(), "ravel"),
+    functions(ravel, example.of_arrays(), "ravel") + methods(ravel, example.of_arrays(), "ravel"),
 )
-define("flatten", methods(flatten, samples.of_arrays(), "flatten"))
+define("flatten", methods(flatten, example.of_arrays(), "flatten"))
 define(
     "transpose",
-    functions(transpose, samples.transposes, "transpose", "permute_dims")
-    + methods(_transpose_method, samples.transpose_methods, "transpose")
-    + attribute(_reversed_axes, samples.of_arrays(), "T"),
+    functions(transpose, example.transposes, "transpose", "permute_dims")
+    + methods(_transpose_method, example.transpose_methods, "transpose")
+    + attribute(_reversed_axes, example.of_arrays(), "T"),
 )
 define(
     "swapaxes",
-    functions(swapaxes, samples.swaps, "swapaxes")
-    + methods(swapaxes, samples.swaps, "swapaxes", of_scalars=False),
+    functions(swapaxes, example.swaps, "swapaxes")
+    + methods(swapaxes, example.swaps, "swapaxes", of_scalars=False),
 )
-define("moveaxis", functions(moveaxis, samples.moves, "moveaxis"))
+define("moveaxis", functions(moveaxis, example.moves, "moveaxis"))
 define(
     "squeeze",
-    functions(squeeze, samples.squeezes, "squeeze") + methods(squeeze, samples.squeezes, "squeeze"),
+    functions(squeeze, example.squeezes, "squeeze") + methods(squeeze, example.squeezes, "squeeze"),
 )
-define("expand_dims", functions(expand_dims, samples.expansions, "expand_dims"))
-define("broadcast_to", functions(broadcast_to, samples.broadcasts, "broadcast_to"))
-define("flip", functions(flip, samples.flips, "flip"))
+define("expand_dims", functions(expand_dims, example.expansions, "expand_dims"))
+define("broadcast_to", functions(broadcast_to, example.broadcasts, "broadcast_to"))
+define("flip", functions(flip, example.flips, "flip"))
 for _axis, _name in ((0, "flipud"), (1, "fliplr")):
-    define(_name, functions(partial(_flip_axis, _axis), samples.of_arrays(), _name))
+    define(_name, functions(partial(_flip_axis, _axis), example.of_arrays(), _name))
 define(
     "repeat",
-    functions(repeat, samples.repeats, "repeat") + methods(repeat, samples.repeats, "repeat"),
+    functions(repeat, example.repeats, "repeat") + methods(repeat, example.repeats, "repeat"),
 )
-define("tile", functions(tile, samples.tiles, "tile"))
-define("roll", functions(roll, samples.rolls, "roll"))
-define("astype", methods(astype, samples.casts, "astype"))
+define("tile", functions(tile, example.tiles, "tile"))
+define("roll", functions(roll, example.rolls, "roll"))
+define("astype", methods(astype, example.casts, "astype"))
 define(
     "copy",
-    functions(_copy_function, samples.of_arrays(), "copy")
-    + methods(_copy_method, samples.of_arrays(), "copy"),
+    functions(_copy_function, example.of_arrays(), "copy")
+    + methods(_copy_method, example.of_arrays(), "copy"),
 )
 for _name in ("real", "imag"):
     _expand = partial(_part, _name)
     define(
         _name,
-        functions(_expand, samples.of_arrays(), _name)
-        + attribute(_expand, samples.of_arrays(), _name),
+        functions(_expand, example.of_arrays(), _name)
+        + attribute(_expand, example.of_arrays(), _name),
     )

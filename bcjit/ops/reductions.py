@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
+import bcjit.ops.samples as example
 from bcjit.dims import Dim, Relation, maximum, product
-from bcjit.ops import samples
 from bcjit.ops.elementwise import apply, single_out, store
 from bcjit.ops.emitter import (
     Basic,
@@ -436,16 +436,16 @@ def _ufunc_methods(name: str, *, scan: bool = False) -> list[Spelling]:
     assert function.ufunc is not None
     if scan:
         target = function.ufunc.accumulate
-        return [Spelling(target, partial(_accumulate, function), samples.accumulations)]
+        return [Spelling(target, partial(_accumulate, function), example.accumulations)]
     target = function.ufunc.reduce
-    return [Spelling(target, partial(_ufunc_reduce, function), samples.ufunc_reductions)]
+    return [Spelling(target, partial(_ufunc_reduce, function), example.ufunc_reductions)]
 
 
 def _reduction(name: str, ufunc: str, *aliases: str) -> None:
     expand = partial(_reduce, row(ufunc))
     if name in {"max", "min"}:
         expand = partial(_reduce_without_dtype, row(ufunc))
-    sampler = samples.reductions if name in {"sum", "prod"} else samples.reductions_without_dtype
+    sampler = example.reductions if name in {"sum", "prod"} else example.reductions_without_dtype
     spellings = functions(expand, sampler, name, *aliases)
     define(name, spellings + methods(expand, sampler, name) + _ufunc_methods(ufunc), ulp=4)
 
@@ -457,28 +457,28 @@ _reduction("min", "minimum", "amin")
 for _name, _ufunc in (("any", "logical_or"), ("all", "logical_and")):
     define(
         _name,
-        functions(partial(_logical, row(_ufunc)), samples.reductions_without_dtype, _name)
-        + methods(partial(_logical_method, row(_ufunc)), samples.logical_methods, _name)
+        functions(partial(_logical, row(_ufunc)), example.reductions_without_dtype, _name)
+        + methods(partial(_logical_method, row(_ufunc)), example.logical_methods, _name)
         + _ufunc_methods(_ufunc),
     )
 for _name, _expand in (("mean", mean), ("var", var), ("std", std)):
-    _sampler = samples.means if _name == "mean" else samples.variances
+    _sampler = example.means if _name == "mean" else example.variances
     define(_name, functions(_expand, _sampler, _name) + methods(_expand, _sampler, _name), ulp=8)
-define("ptp", functions(ptp, samples.reductions_without_dtype, "ptp"))
+define("ptp", functions(ptp, example.reductions_without_dtype, "ptp"))
 for _extreme in ("argmax", "argmin"):
     _arg = partial(_arg_extreme, _extreme)
     define(
         _extreme,
-        functions(_arg, samples.arg_extremes, _extreme)
-        + methods(_arg, samples.arg_extremes, _extreme),
+        functions(_arg, example.arg_extremes, _extreme)
+        + methods(_arg, example.arg_extremes, _extreme),
     )
-define("count_nonzero", functions(count_nonzero, samples.counts, "count_nonzero"))
+define("count_nonzero", functions(count_nonzero, example.counts, "count_nonzero"))
 for _name, _ufunc in (("cumsum", "add"), ("cumprod", "multiply")):
     _cumulative = partial(_scan, row(_ufunc))
     define(
         _name,
-        functions(_cumulative, samples.scans, _name)
-        + methods(_cumulative, samples.scans, _name)
+        functions(_cumulative, example.scans, _name)
+        + methods(_cumulative, example.scans, _name)
         + _ufunc_methods(_ufunc, scan=True),
         ulp=4,
     )

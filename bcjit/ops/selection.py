@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Literal
 
+import bcjit.ops.samples as example
 from bcjit.dims import minimum
-from bcjit.ops import samples
 from bcjit.ops.elementwise import apply, store
 from bcjit.ops.emitter import (
     Basic,
@@ -141,23 +141,23 @@ def _triangle(upper: Literal[True, False], e: Emitter, m: Operand, k: Operand = 
 
 # The table
 
-define("sort", functions(sort, samples.sorts, "sort"))
-define("sort_method", methods(_sort_method, samples.sort_methods, "sort", of_scalars=False))
+define("sort", functions(sort, example.sorts, "sort"))
+define("sort_method", methods(_sort_method, example.sort_methods, "sort", of_scalars=False))
 define(
     "argsort",
-    functions(argsort, samples.sorts, "argsort") + methods(argsort, samples.sorts, "argsort"),
+    functions(argsort, example.sorts, "argsort") + methods(argsort, example.sorts, "argsort"),
 )
-define("take", functions(take, samples.takes, "take") + methods(take, samples.takes, "take"))
+define("take", functions(take, example.takes, "take") + methods(take, example.takes, "take"))
 define(
     "diagonal",
-    functions(diagonal, samples.traces, "diagonal")
-    + methods(diagonal, samples.traces, "diagonal", of_scalars=False),
+    functions(diagonal, example.traces, "diagonal")
+    + methods(diagonal, example.traces, "diagonal", of_scalars=False),
 )
 define(
     "trace",
-    functions(trace, samples.traces, "trace")
-    + methods(trace, samples.traces, "trace", of_scalars=False),
+    functions(trace, example.traces, "trace")
+    + methods(trace, example.traces, "trace", of_scalars=False),
     ulp=4,
 )
 for _upper, _name in ((True, "triu"), (False, "tril")):
-    define(_name, functions(partial(_triangle, _upper), samples.triangles, _name))
+    define(_name, functions(partial(_triangle, _upper), example.triangles, _name))

@@ -13,10 +13,10 @@ from typing import Final
 
 import numpy as np
 
+import bcjit.symbolic_vm.break_reasons as because
 from bcjit import ops
 from bcjit.guards import GuardKind, Identity, Source, SourceKind
 from bcjit.meta import ArrayMeta, ScalarMeta
-from bcjit.symbolic_vm import break_reasons as because
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.values import (
