@@ -87,12 +87,18 @@ class GraphCall:
     """Calls a compiled graph with warnings raised; any Exception becomes a BailOut.
 
     ``refuses_warnings``: NumPy's warnings raise in ``fn`` by themselves, so that only error states in which NumPy
-    calls or prints need be replaced.
+    calls or prints need be replaced. ``single``: ``fn`` returns the graph's only output, not a tuple of outputs.
     """
 
     def __init__(
-        self, fn: Callable[..., object], tag: object, refuses_warnings: bool = False
+        self,
+        fn: Callable[..., object],
+        tag: object,
+        refuses_warnings: bool = False,
+        single: bool = False,
     ) -> None: ...
+    @property
+    def single(self) -> bool: ...
     @property
     def refuses_warnings(self) -> bool: ...
     @property

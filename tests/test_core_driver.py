@@ -668,6 +668,15 @@ def test_interrupt_of_a_direct_entry_shows_the_function_in_its_traceback():
     assert [frame.name for frame in frames[-2:]] == ["f", "graph"]
 
 
+def test_direct_entry_of_a_graph_that_returns_its_only_output():
+    call = _core.GraphCall(lambda a: [a], None, single=True)
+    assert (call.single, _core.GraphCall(len, None).single) == (True, False)
+    code = function_at(1, "def f(a):\n return 'the code ran'\n").__code__
+    code = code.replace(co_consts=(*code.co_consts, call))
+    d = dispatcher(lambda a: "plain", _core.Entry(tree(), code, True, restart, None, (0,)))
+    assert d(1) == [1]
+
+
 def test_direct_entry_wants_a_tuple_of_one_output():
     for outputs in [(), (1, 2), [1], None]:
         d = dispatcher(lambda a: "plain", direct_entry(lambda a, o=outputs: o, (0,), count=1))

@@ -19,7 +19,14 @@ import pytest
 
 from bcjit.dims import Symbol, maximum
 from bcjit.errors import InternalError
-from bcjit.fx_graph import Graph, Interpreter, locate_failure, refuses_warnings, to_source
+from bcjit.fx_graph import (
+    Graph,
+    Interpreter,
+    locate_failure,
+    refuses_warnings,
+    returning_value,
+    to_source,
+)
 from bcjit.fx_graph.codegen import ForcedFailure
 from bcjit.fx_graph.expressions import PYTHON_METHODS
 from bcjit.meta import ArrayMeta, ScalarMeta, meta_of
@@ -200,6 +207,39 @@ def test_reduction_of_something_else_than_an_array_is_left_as_it_is():
     )
     assert "reduce" not in body_of(graph)
     assert graph.to_callable()(np.float64(2)) == (2.0, 4.0, 2.0)
+
+
+def test_function_that_returns_its_value_does_what_the_graphs_function_does():
+    graph, x, y = vector_graph("x", "y")
+    total = graph.call(np.add, (x, y), meta=VECTOR)
+    graph.output((graph.call(operator.truediv, (total, 2), meta=VECTOR),))
+    function = graph.to_callable()
+    single = returning_value(function)
+    x, y = np.ones(2), np.arange(2.0)
+    assert_same_bits((single(x, y),), function(x, y))
+    assert inspect.getsource(single) == "def graph(x, y):\n    return np_add(x, y) / 2\n"
+    with pytest.raises(ValueError) as caught:
+        single(x, np.ones(3))
+    assert locate_failure(caught.value, function) is None
+    node, values = locate_failure(caught.value, single)
+    assert node is graph.output_node
+    assert set(values) == set(graph.inputs)
+
+
+def test_only_functions_of_one_output_can_return_their_value():
+    for count in (0, 2, 3):
+        graph, x = vector_graph()
+        graph.output((x,) * count)
+        assert returning_value(graph.to_callable()) is None
+    for constant in ((1,), ",)", (), [(2,)]):
+        graph, x = vector_graph()
+        graph.output((constant,))
+        assert returning_value(graph.to_callable())(None) == constant
+        graph, x = vector_graph()
+        graph.output((x, constant))
+        assert returning_value(graph.to_callable()) is None
+    assert returning_value(len) is None
+    assert returning_value(vector_graph) is None
 
 
 # Where warnings go

@@ -86,7 +86,7 @@ def continuations_end(capture: Capture) -> bool:
 def build_residual(
     capture: Capture,
     inputs: Sequence[Node],
-    graph_call: Callable[[tuple[Node | Expr, ...]], object],
+    graph_call: Callable[[tuple[Node | Expr, ...]], _core.GraphCall],
     get_part: GetPart,
     callee_tag: object,
 ) -> Residual:
@@ -122,7 +122,7 @@ class _Writer:
         self,
         capture: Capture,
         inputs: Sequence[Node],
-        graph_call: Callable[[tuple[Node | Expr, ...]], object],
+        graph_call: Callable[[tuple[Node | Expr, ...]], _core.GraphCall],
         get_part: GetPart,
         callee_tag: object,
     ) -> None:
@@ -197,7 +197,8 @@ class _Writer:
         if not self.outputs and not self.capture.graph.calls:
             return
         builder.begin_call()
-        builder.load_const(self.graph_call(tuple(self.outputs)))
+        graph_call = self.graph_call(tuple(self.outputs))
+        builder.load_const(graph_call)
         builder.end_callable()
         for node in self.inputs:
             self._load_source(self._input_set[node])
@@ -205,7 +206,8 @@ class _Writer:
         if not self.outputs:
             builder.pop()
             return
-        builder.unpack_sequence(len(self.outputs))
+        if not graph_call.single:
+            builder.unpack_sequence(len(self.outputs))
         for index in self.outputs.values():
             builder.store_fast(f".o{index}")
 

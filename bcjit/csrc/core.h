@@ -192,7 +192,7 @@ PyObject *bcjit_enable_vectorcall(PyObject *module, PyObject *cls);
 extern PyTypeObject BcjitGraphCall_Type;
 extern PyTypeObject BcjitBailOut_Type;
 int bcjit_graphcall_init(void);
-/* The graph's outputs for n arguments. */
+/* The graph's only output for n arguments. */
 PyObject *bcjit_call_graph(PyObject *graph_call, PyObject *const *args, Py_ssize_t n);
 PyObject *bcjit_set_error_state_mapper(PyObject *module, PyObject *args);
 PyObject *bcjit_set_foreign_test(PyObject *module, PyObject *test);

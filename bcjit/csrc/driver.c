@@ -122,22 +122,10 @@ static PyObject *run_direct(PyThreadState *ts, Entry *entry, PyObject *func,
         }
         args = chosen;
     }
-    PyObject *outputs = bcjit_call_graph(entry->graph_call, args, entry->n_direct);
-    if (BCJIT_UNLIKELY(outputs == NULL)) {
-        if (!bcjit_is_bailout()) {
-            add_to_traceback(ts, entry, ((PyFunctionObject *)func)->func_globals);
-        }
-        return NULL;
+    PyObject *result = bcjit_call_graph(entry->graph_call, args, entry->n_direct);
+    if (BCJIT_UNLIKELY(result == NULL) && !bcjit_is_bailout()) {
+        add_to_traceback(ts, entry, ((PyFunctionObject *)func)->func_globals);
     }
-    PyObject *result = NULL;
-    if (BCJIT_LIKELY(PyTuple_CheckExact(outputs) && PyTuple_GET_SIZE(outputs) == 1)) {
-        result = Py_NewRef(PyTuple_GET_ITEM(outputs, 0));
-    }
-    else {
-        PyErr_Format(PyExc_ValueError, "bcjit: a graph must return a tuple of 1 output, not %.100R",
-                     outputs);
-    }
-    Py_DECREF(outputs);
     return result;
 }
 

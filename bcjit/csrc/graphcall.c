@@ -136,6 +136,7 @@ typedef struct {
     PyObject *weakrefs;
     vectorcallfunc vectorcall;
     char refuses_warnings;                  /* a warning raises in fn, without a state of ours */
+    char single;                            /* fn returns the only output, not a tuple of it */
 } GraphCall;
 
 static PyObject *foreign_test;              /* or NULL: every Exception is the graph's own */
@@ -241,16 +242,29 @@ static PyObject *GraphCall_vectorcall(PyObject *callable, PyObject *const *args,
 
 PyObject *bcjit_call_graph(PyObject *graph_call, PyObject *const *args, Py_ssize_t n)
 {
-    return GraphCall_vectorcall(graph_call, args, (size_t)n, NULL);
+    PyObject *outputs = GraphCall_vectorcall(graph_call, args, (size_t)n, NULL);
+    if (BCJIT_LIKELY(((GraphCall *)graph_call)->single) || outputs == NULL) {
+        return outputs;
+    }
+    PyObject *result = NULL;
+    if (BCJIT_LIKELY(PyTuple_CheckExact(outputs) && PyTuple_GET_SIZE(outputs) == 1)) {
+        result = Py_NewRef(PyTuple_GET_ITEM(outputs, 0));
+    }
+    else {
+        PyErr_Format(PyExc_ValueError, "bcjit: a graph must return a tuple of 1 output, not %.100R",
+                     outputs);
+    }
+    Py_DECREF(outputs);
+    return result;
 }
 
 static PyObject *GraphCall_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"fn", "tag", "refuses_warnings", NULL};
+    static char *names[] = {"fn", "tag", "refuses_warnings", "single", NULL};
     PyObject *fn, *tag;
-    int refuses_warnings = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|p:GraphCall", names, &fn, &tag,
-                                     &refuses_warnings)) {
+    int refuses_warnings = 0, single = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|pp:GraphCall", names, &fn, &tag,
+                                     &refuses_warnings, &single)) {
         return NULL;
     }
     if (!PyCallable_Check(fn)) {
@@ -262,6 +276,7 @@ static PyObject *GraphCall_new(PyTypeObject *type, PyObject *args, PyObject *kwa
         self->fn = Py_NewRef(fn);
         self->tag = Py_NewRef(tag);
         self->refuses_warnings = (char)refuses_warnings;
+        self->single = (char)single;
         self->vectorcall = GraphCall_vectorcall;
     }
     return (PyObject *)self;
@@ -299,6 +314,8 @@ static PyMemberDef GraphCall_members[] = {
     {"tag", T_OBJECT, offsetof(GraphCall, tag), READONLY, "The owner's."},
     {"refuses_warnings", T_BOOL, offsetof(GraphCall, refuses_warnings), READONLY,
      "Whether a warning raises in fn whatever the error state."},
+    {"single", T_BOOL, offsetof(GraphCall, single), READONLY,
+     "Whether fn returns the graph's only output, not a tuple of outputs."},
     {NULL}};
 
 PyTypeObject BcjitGraphCall_Type = {

@@ -5,6 +5,7 @@ from bcjit.fx_graph.codegen import (
     GraphFunction,
     locate_failure,
     refuses_warnings,
+    returning_value,
     to_source,
 )
 from bcjit.fx_graph.graph import Graph, Mark
@@ -38,5 +39,6 @@ __all__ = [
     "map_operand",
     "nodes_in",
     "refuses_warnings",
+    "returning_value",
     "to_source",
 ]

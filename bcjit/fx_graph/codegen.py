@@ -15,7 +15,7 @@ import linecache
 import weakref
 from collections import Counter
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FunctionType, TracebackType
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CodegenResult", "ForcedFailure", "GraphFunction", "locate_failure", "refuses_warnings",
-    "to_callable", "to_source",
+    "returning_value", "to_callable", "to_source",
 ]  # fmt: skip
 
 GraphFunction: TypeAlias = FunctionType
@@ -221,7 +221,25 @@ def to_callable(
 
     Its source is in `linecache` while it lives. See `to_source` for the parameters, `locate_failure` for failures.
     """
-    result = to_source(graph, keep=keep, force_failure_at=force_failure_at)
+    return _function(to_source(graph, keep=keep, force_failure_at=force_failure_at))
+
+
+def returning_value(function: Callable[..., object]) -> GraphFunction | None:
+    """Return what does the same as a graph's function of one output, but returns the output itself, without a tuple.
+
+    None when `function` is no such function.
+    """
+    result = _result_of(function)
+    if result is None:
+        return None
+    lines, _, last = result.source.rstrip("\n").rpartition("\n")
+    if not last.endswith(",)"):  # how only a tuple of one ends
+        return None
+    value = last.removeprefix("    return (").removesuffix(",)")
+    return _function(replace(result, source=f"{lines}\n    return {value}\n"))
+
+
+def _function(result: CodegenResult) -> GraphFunction:
     filename = f"<bcjit graph {next(_counter)}>"
     made: dict[str, object] = {}
     # The function is not put into its own globals: that would be a reference cycle.
@@ -241,10 +259,14 @@ def refuses_warnings(function: Callable[..., object]) -> bool:
     So it is where C code that the function itself calls would warn. Python code of NumPy's has frames of its own,
     to which its warnings belong.
     """
-    if not isinstance(function, FunctionType):
-        return False
-    result: CodegenResult | None = function.__dict__.get(_RESULT_KEY)
+    result = _result_of(function)
     return result is not None and result.refuses_warnings
+
+
+def _result_of(function: Callable[..., object]) -> CodegenResult | None:
+    if not isinstance(function, FunctionType):
+        return None
+    return cast("CodegenResult | None", function.__dict__.get(_RESULT_KEY))
 
 
 def locate_failure(
@@ -259,13 +281,13 @@ def locate_failure(
     """
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
-    if not isinstance(function, FunctionType):
+    result = _result_of(function)
+    if result is None or not isinstance(function, FunctionType):
         return None
-    result: CodegenResult | None = function.__dict__.get(_RESULT_KEY)
     traceback = exc.__traceback__
     while traceback is not None and traceback.tb_frame.f_code is not function.__code__:
         traceback = traceback.tb_next
-    if result is None or traceback is None:
+    if traceback is None:
         return None
     node = result.line_to_node.get(traceback.tb_lineno)
     if node is None:
