@@ -200,7 +200,7 @@ def test_identity_is_weak_where_it_can_be(obj):
         (1, (np.add, None)),
         vars(property)["fget"],
     ],
-    ids=repr,
+    ids=lambda obj: getattr(obj, "__name__", type(obj).__name__),
 )
 def test_identity_holds_what_is_immutable_and_has_no_weak_references(obj):
     identity = Identity(obj)
