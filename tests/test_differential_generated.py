@@ -13,7 +13,7 @@ from strategies import argument_sets, programs
 from under_test import TRANSFORMS
 
 FRESH_SEED = int(os.environ.get("BCJIT_FRESH_SEED", "0"))
-EXAMPLES = 2_000 if FULL else 40
+EXAMPLES = 2_000 if FULL else 25
 SETTINGS = (Setting(), Setting("default", errstate={"divide": "raise"}, in_except=True, repeats=1))
 
 generated = settings(

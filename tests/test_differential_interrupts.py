@@ -16,8 +16,8 @@ from bcjit.config import config
 
 pytestmark = pytest.mark.skipif(not COMPILES, reason="needs bcjit.compile")
 
-# Without BCJIT_FULL every third function, and of its limits all small ones and every fifth.
-CHOSEN = ENTRIES if FULL else ENTRIES[::3]
+# Without BCJIT_FULL every fourth function, and of its limits all small ones and every fifth.
+CHOSEN = ENTRIES if FULL else ENTRIES[::4]
 SMALL = 6
 STRIDE = 1 if FULL else 5
 
