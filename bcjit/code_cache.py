@@ -9,11 +9,12 @@ from __future__ import annotations
 import weakref
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 from bcjit.config import config
 from bcjit.errors import GraphBreak, SourceLine
+from bcjit.records import dataclass
 
 if TYPE_CHECKING:
     from bcjit import _core

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final
 
 from bcjit.errors import ArgumentError, ArgumentTypeError
+from bcjit.records import dataclass
 
 __all__ = ["FIELDS", "Config", "Field", "config"]
 

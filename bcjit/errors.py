@@ -19,9 +19,8 @@ A message says what failed, on which value, what was expected, and what to do.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from bcjit.meta import SourceLine
+from bcjit.records import dataclass
 
 __all__ = [
     "ArgumentError",

@@ -6,12 +6,12 @@ hold values, nor know how a function computes its result.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
 
 from bcjit.dims import Dim, is_dim, product
+from bcjit.records import dataclass
 
 __all__ = ["ArrayMeta", "Meta", "ScalarMeta", "SourceLine", "meta_of"]
 

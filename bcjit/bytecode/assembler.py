@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import opcode as cpython
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from types import CodeType
 from typing import Final
 
 from bcjit.bytecode.dialect import Dialect, caches_of, current
 from bcjit.bytecode.instruction import NO_POSITION, Position
+from bcjit.records import dataclass
 
 _EXTENDED_ARG: Final = cpython.opmap["EXTENDED_ARG"]
 _JUMPS: Final = frozenset(cpython.hasjrel)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from types import CodeType
 from typing import Final
 
@@ -23,6 +22,7 @@ from bcjit.bytecode.dialect import Dialect, UnsupportedPython, current
 from bcjit.bytecode.instruction import JUMPS, Instruction, Op, Region
 from bcjit.bytecode.listing import Listing
 from bcjit.bytecode.operands import Label, Native, Operands
+from bcjit.records import dataclass
 
 # A listing holds its code object, so an identity in here is never reused while its entry lives.
 _listings: Final[weakref.WeakValueDictionary[int, Listing]] = weakref.WeakValueDictionary()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import opcode as cpython
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from bcjit.bytecode.instruction import Op
@@ -28,6 +27,7 @@ from bcjit.bytecode.operands import (
     as_tuple,
 )
 from bcjit.errors import BcjitError
+from bcjit.records import dataclass
 
 Pieces = tuple[tuple[Op, object], ...]
 

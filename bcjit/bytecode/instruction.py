@@ -79,8 +79,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from bcjit.records import dataclass
 
 
 class Op(enum.Enum):

@@ -6,7 +6,7 @@ Depths and loops come from the declared stack effects and the control flow, exce
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import CodeType
 from typing import Final
 
@@ -18,6 +18,7 @@ from bcjit.bytecode.instruction import (
     count_of,
     stack_effect,
 )
+from bcjit.records import dataclass
 
 _CO_SUSPENDS: Final = 0x20 | 0x80 | 0x200  # CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import CodeType
 from typing import Final
+
+from bcjit.records import dataclass
 
 
 class Label(enum.Enum):

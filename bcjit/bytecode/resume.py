@@ -6,7 +6,6 @@ renumbered. It decides nothing: the caller says what is live. It does not handle
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import CodeType
 from typing import Final
 
@@ -23,6 +22,7 @@ from bcjit.bytecode.instruction import Instruction, Op, Position, Region
 from bcjit.bytecode.listing import Listing
 from bcjit.bytecode.operands import Operands
 from bcjit.errors import BcjitError
+from bcjit.records import dataclass
 
 _CO_VARARGS: Final = 0x04
 _CO_VARKEYWORDS: Final = 0x08

@@ -8,7 +8,6 @@ for the callee, so that tracebacks are those of the plain program.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from types import CellType, CodeType, FunctionType
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +22,7 @@ from bcjit.dims import Expr
 from bcjit.errors import InternalError
 from bcjit.fx_graph import Graph, Node, NodeKind, locate_failure
 from bcjit.guards import Roots
+from bcjit.records import dataclass
 from bcjit.symbolic_vm import CALL_OPS, PartSpec, Position
 from bcjit.symbolic_vm.values import UNBOUND, SymValue
 

@@ -6,11 +6,11 @@ These read the code cache; they change nothing and run nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from bcjit.code_cache import CacheEntry, CodeCache, Miss, Problem
 from bcjit.fx_graph import Graph
 from bcjit.guards import describe
+from bcjit.records import dataclass
 
 __all__ = ["Explanation", "RecompileReport", "explanation_of", "report_of"]
 

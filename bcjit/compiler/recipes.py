@@ -7,13 +7,13 @@ of one state into recipes; values that are one object become recipes with one `k
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import CodeType, MethodDescriptorType, WrapperDescriptorType
 from typing import TYPE_CHECKING, cast
 
 from bcjit.dims import Expr
 from bcjit.fx_graph import Node
 from bcjit.guards import Source, SourceKind
+from bcjit.records import dataclass
 from bcjit.symbolic_vm.values import (
     Known,
     Lazy,

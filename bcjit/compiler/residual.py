@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import CodeType
 from typing import Final, cast
 
@@ -30,6 +30,7 @@ from bcjit.compiler.restore import make_cell, make_function, make_method
 from bcjit.dims import Expr
 from bcjit.fx_graph import Node
 from bcjit.guards import Source, SourceKind, lookup_in_mro
+from bcjit.records import dataclass
 from bcjit.symbolic_vm import BreakExit, Capture, PartSpec, ReturnExit, State
 from bcjit.symbolic_vm.values import UNBOUND, SymValue
 

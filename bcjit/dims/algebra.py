@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from math import gcd
 from typing import ClassVar, Final, Literal, SupportsIndex, TypeAlias, cast
+
+from bcjit.records import dataclass
 
 SymbolKind: TypeAlias = Literal["input", "loop", "data"]
 

@@ -7,7 +7,6 @@ is computed from the ranges of its parts.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import cast
 
 from bcjit.dims.algebra import (
@@ -23,6 +22,7 @@ from bcjit.dims.algebra import (
     split_constant,
 )
 from bcjit.dims.relation import Relation
+from bcjit.records import dataclass
 
 
 @dataclass(slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from bcjit.dims.algebra import (
@@ -23,6 +22,7 @@ from bcjit.dims.algebra import (
     symbols,
     text,
 )
+from bcjit.records import dataclass
 
 RelationOp: TypeAlias = Literal["==", "!=", "<", "<="]
 COMPARE: Final[dict[str, Callable[[int, int], bool]]] = {

@@ -15,7 +15,7 @@ import linecache
 import weakref
 from collections import Counter
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import FunctionType, TracebackType
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
@@ -23,6 +23,7 @@ from bcjit.errors import InternalError
 from bcjit.fx_graph.expressions import Expression, Renderer, warns_here
 from bcjit.fx_graph.node import Node, NodeKind
 from bcjit.meta import ArrayMeta
+from bcjit.records import dataclass
 
 if TYPE_CHECKING:
     from bcjit.dims import Symbol

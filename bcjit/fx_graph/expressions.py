@@ -8,7 +8,6 @@ from __future__ import annotations
 import keyword
 import math
 import operator
-from dataclasses import dataclass
 from types import BuiltinFunctionType, MethodDescriptorType, MethodWrapperType
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +17,7 @@ from bcjit.dims import Expr, Symbol
 from bcjit.fx_graph.node import Node, NodeKind, Operand
 from bcjit.fx_graph.printer import target_name
 from bcjit.meta import ArrayMeta
+from bcjit.records import dataclass
 
 if TYPE_CHECKING:
     from bcjit.fx_graph.graph import Graph

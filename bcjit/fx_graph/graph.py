@@ -8,7 +8,6 @@ generation are functions of sibling modules; the methods here are short names fo
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bcjit.errors import InternalError, SourceLine
@@ -18,6 +17,7 @@ from bcjit.fx_graph.lint import check
 from bcjit.fx_graph.names import Names
 from bcjit.fx_graph.node import Alias, Node, NodeKind, Operand, exprs_in, map_operand
 from bcjit.fx_graph.printer import target_name, to_text
+from bcjit.records import dataclass
 
 if TYPE_CHECKING:
     from bcjit.dims import Symbol

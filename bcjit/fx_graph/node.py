@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from bcjit.dims import Expr
+from bcjit.records import dataclass
 
 if TYPE_CHECKING:
     from bcjit.errors import SourceLine

@@ -11,13 +11,13 @@ import collections
 import functools
 import types
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
 from bcjit.guards.guard import Guard, GuardKind, Identity, SymbolicRelation
 from bcjit.guards.source import Source, SourceKind, exact_key, is_constant_key
+from bcjit.records import dataclass
 
 if TYPE_CHECKING:
     from bcjit.dims import Symbol

@@ -9,7 +9,6 @@ from __future__ import annotations
 import types
 import weakref
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from bcjit.dims import Relation, Symbol
 from bcjit.guards.source import Source, SourceKind, exact_key, is_constant_key
+from bcjit.records import dataclass
 
 if TYPE_CHECKING:
     from bcjit.meta import SourceLine

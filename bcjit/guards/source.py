@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
+
+from bcjit.records import dataclass
 
 __all__ = ["MEMBERS", "ROOT_KINDS", "Source", "SourceKind", "exact_key", "is_constant_key"]
 

@@ -11,13 +11,13 @@ call returns the array written.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 
 from bcjit.dims import Dim, ShapeEnv
 from bcjit.ops.scalar_functions import ScalarFunction
+from bcjit.records import dataclass
 
 __all__ = [
     "Basic",

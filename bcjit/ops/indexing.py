@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from types import EllipsisType
 from typing import TypeAlias
 
@@ -29,6 +28,7 @@ from bcjit.ops.emitter import (
 from bcjit.ops.opdef import Spelling, Unsupported, WouldRaise
 from bcjit.ops.operands import INTP, broadcast, equal, in_range, less
 from bcjit.ops.table import define
+from bcjit.records import dataclass
 
 __all__ = ["getitem", "slice_range"]
 

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from bcjit.dims import ShapeEnv, ShapeMismatch, Undecidable
 from bcjit.meta import ArrayMeta, Meta, ScalarMeta
 from bcjit.ops.meta_emitter import Argument, MetaEmitter, MetaValue, Sharing
 from bcjit.ops.opdef import OpDef, Spelling, Unsupported, WouldRaise, declared
+from bcjit.records import dataclass
 
 __all__ = ["Inferred", "infer"]
 

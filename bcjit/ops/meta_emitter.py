@@ -12,7 +12,7 @@ down this chain, from view to view::
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, TypeAlias, TypeGuard
 
 import numpy as np
@@ -47,6 +47,7 @@ from bcjit.ops.operands import (
     weak_can_fail,
 )
 from bcjit.ops.scalar_functions import CAST, ScalarFunction
+from bcjit.records import dataclass
 
 __all__ = ["Argument", "MetaEmitter", "MetaValue", "Sharing"]
 

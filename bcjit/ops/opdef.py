@@ -8,12 +8,13 @@ declared signature.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from inspect import Signature, signature
 from typing import Any
 
 import numpy as np
+
+from bcjit.records import dataclass
 
 __all__ = [
     "OpDef",

@@ -8,10 +8,11 @@ left out. Comparisons and extremes of real NaN are quiet because their loops cle
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+
+from bcjit.records import dataclass
 
 __all__ = ["CAST", "CLIP", "SCALAR_FUNCTIONS", "SELECT", "ScalarFunction", "row"]
 

@@ -6,12 +6,12 @@ This is the door of the package: the compiler calls `capture` and reads a `Captu
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import CellType, CodeType, FunctionType
 
 from bcjit.bytecode import decode
 from bcjit.fx_graph import Graph, Node
 from bcjit.guards import Guard, GuardKind, Roots, Source, SourceKind
+from bcjit.records import dataclass
 from bcjit.symbolic_vm.handlers import CALL_OPS, HANDLERS, PROLOGUE
 from bcjit.symbolic_vm.machine import Machine, Settings
 from bcjit.symbolic_vm.realize import outside_cell, realize

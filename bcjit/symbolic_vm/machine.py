@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from bcjit.errors import GraphBreak, SourceLine
 from bcjit.fx_graph import Graph, Node
 from bcjit.fx_graph import Mark as GraphMark
 from bcjit.guards import Guard, GuardKind, Roots, Source, SourceKind, SymbolicRelation, fetch
+from bcjit.records import dataclass
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.state import (
     BreakExit,

@@ -6,13 +6,13 @@ Loops, ``try`` and ``with`` come with the breaks issue; suspended frames can nev
 from __future__ import annotations
 
 import weakref
-from dataclasses import dataclass
 from types import CodeType
 from typing import Final
 
 import bcjit.symbolic_vm.break_reasons as because
 from bcjit.bytecode import decode
 from bcjit.errors import SourceLine
+from bcjit.records import dataclass
 
 __all__ = ["Refusal", "refusal"]
 

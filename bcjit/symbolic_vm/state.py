@@ -7,10 +7,11 @@ another call of it. What a state does not hold (graph, guards, shape facts) is a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from types import CodeType
 from typing import TYPE_CHECKING
 
+from bcjit.records import dataclass
 from bcjit.symbolic_vm.values import NULL, UNBOUND, SymCell, SymObject, SymValue
 
 if TYPE_CHECKING:

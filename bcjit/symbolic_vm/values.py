@@ -22,9 +22,11 @@ the capture (what an entry keeps is recipes, see ``bcjit.compiler``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import CodeType
 from typing import TYPE_CHECKING, NamedTuple
+
+from bcjit.records import dataclass
 
 if TYPE_CHECKING:
     from bcjit.dims import Expr
