@@ -458,7 +458,7 @@ class _Writer:
         for name in unbind:
             self.builder.delete_fast(name)
         self._drop_stack_arguments()
-        self._run_group(end, [isinstance(recipe, Nothing) for recipe in lower], bound)
+        self._run_group(end, _nulls(lower), _nulls(operands), bound)
 
     def _drop_stack_arguments(self) -> None:
         for name in self.capture.spec.value_names:
@@ -484,10 +484,12 @@ class _Writer:
         builder.load_const(self.callee_tag)
         builder.call(2)
 
-    def _run_group(self, end: BreakExit, below: list[bool], bound: set[str]) -> None:
+    def _run_group(
+        self, end: BreakExit, below: list[bool], operands: list[bool], bound: set[str]
+    ) -> None:
         """Run the instruction that broke, and what else its group does, natively; then hand over.
 
-        `below` says of each slot under the operands whether it is NULL.
+        `operands`, and `below` of the slots under them, say whether each slot is NULL.
         """
         listing = self.capture.frame.listing
         group = listing.group_at(end.instruction.offset)
@@ -501,7 +503,7 @@ class _Writer:
             target = listing.instructions[first.arg].offset
             self._hand_over(target, self._keep_below(below), bound)
             return
-        results = self._native(first, bound)
+        results = self._native(first, operands, bound)
         if first.op in _LEAVES:
             return
         slots = [*self._keep_below(below), *results]
@@ -514,8 +516,9 @@ class _Writer:
             if self._simulate(instruction, slots):
                 continue
             pops, _ = stack_effect(instruction.op, instruction.arg)
+            nulls = [slot.null for slot in slots[len(slots) - pops :]]
             self._push_operands(pops, slots)
-            slots.extend(self._native(instruction, bound))
+            slots.extend(self._native(instruction, nulls, bound))
             if instruction.op in _LEAVES:
                 return
         self._hand_over(listing.next_offset(end.instruction.offset), slots, bound)
@@ -560,11 +563,13 @@ class _Writer:
         else:
             self.builder.load_fast(slot.temp)
 
-    def _native(self, instruction: Instruction, bound: set[str]) -> list[_Slot]:
+    def _native(
+        self, instruction: Instruction, operands: list[bool], bound: set[str]
+    ) -> list[_Slot]:
         """Run an instruction whose operands are on the real stack; its results go to temporaries."""
         builder = self.builder
         _, pushes = stack_effect(instruction.op, instruction.arg)
-        nulls = self._nulls_left(instruction)
+        nulls = _nulls_left(instruction, operands)
         builder.native(instruction)
         if instruction.op is Op.STORE_FAST:
             bound.add(str(instruction.arg))
@@ -574,28 +579,9 @@ class _Writer:
         for index in range(pushes):
             name = builder.temp()
             builder.store_fast(name)  # a NULL leaves its temporary unbound
-            slots.append(_Slot(null=True) if index in nulls else _Slot(temp=name))
+            null = bool(nulls) and nulls[-1 - index]
+            slots.append(_Slot(null=True) if null else _Slot(temp=name))
         return slots[::-1]
-
-    def _nulls_left(self, instruction: Instruction) -> frozenset[int]:
-        """Return which results, counted from the top, are NULL."""
-        if instruction.op is Op.PUSH_NULL:
-            return frozenset({0})
-        if instruction.op not in (Op.COPY, Op.SWAP):
-            return frozenset()
-        end = self.capture.end
-        assert isinstance(end, BreakExit)
-        assert isinstance(instruction.arg, int)
-        count = instruction.arg
-        kinds = [
-            isinstance(RecipeMaker(end.state, (), ()).make(v), Nothing)
-            for v in end.state.stack[-count:]
-        ]
-        if instruction.op is Op.SWAP:
-            kinds[0], kinds[-1] = kinds[-1], kinds[0]
-        else:
-            kinds.append(kinds[0])
-        return frozenset(i for i, null in enumerate(reversed(kinds)) if null)
 
     def _branch(
         self, instruction: Instruction, slots: list[_Slot], below: list[bool], bound: set[str]
@@ -650,6 +636,39 @@ def _parts(recipe: Build | MakeFunction) -> tuple[Recipe, ...]:
         recipe.closure,
         recipe.annotations,
     )
+
+
+def _nulls(recipes: Sequence[Recipe]) -> list[bool]:
+    return [isinstance(recipe, Nothing) for recipe in recipes]
+
+
+# Instructions that take what is on top and leave the slots below where they are.
+_LEAVE_BELOW: Final = frozenset(
+    {
+        Op.LIST_APPEND,
+        Op.LIST_EXTEND,
+        Op.SET_ADD,
+        Op.SET_UPDATE,
+        Op.MAP_ADD,
+        Op.DICT_UPDATE,
+        Op.DICT_MERGE,
+    }
+)
+
+
+def _nulls_left(instruction: Instruction, operands: list[bool]) -> list[bool]:
+    """Say of each slot an instruction leaves whether it is NULL; an empty list says that none is."""
+    op = instruction.op
+    if op is Op.PUSH_NULL:
+        return [True]
+    if op is Op.COPY:
+        return [*operands, operands[0]]
+    if op is Op.SWAP:
+        return [operands[-1], *operands[1:-1], operands[0]]
+    if op in _LEAVE_BELOW:
+        _, pushes = stack_effect(op, instruction.arg)
+        return operands[:pushes]
+    return []
 
 
 def _is_own_argument(recipe: Recipe, name: str) -> bool:
