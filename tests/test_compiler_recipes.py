@@ -177,7 +177,7 @@ CASES = list(cases())
 
 
 class Skip(Exception):
-    """This state cannot be made: its graph fails on these arguments, as it would in the program."""
+    """A state that cannot be made: its graph fails on these arguments, as it would in the program."""
 
 
 def live_values(state):
