@@ -44,15 +44,15 @@ def sample_graph():
 def test_text_shows_results_effects_and_lines():
     assert sample_graph().text() == (
         "graph(x: float64[s0], y: float):\n"
-        "  table = <array int64[4]>                                          int64[4]\n"
-        "  add = numpy.add(x, y, dtype=dtype('float32'))                     float64[s0]                         # model.py:12\n"
-        "  take = numpy.take(table, [0, s0 - 1])                             float64[s0]\n"
-        "  modf = numpy.modf(add)                                            (float64[s0], float64[s0])\n"
-        "  getitem = operator.getitem(modf, 0)                               float64[s0], same as modf\n"
-        "  ravel = numpy.ravel(getitem)                                      float64[s0], maybe view of getitem\n"
-        "  setitem = operator.setitem(x, (slice(0, s0, None), None), ravel)  writes x                            # model.py:12\n"
-        "  rand = numpy.random.RandomState.rand(3)                           float64[s0], draws\n"
-        "  sum = numpy.ndarray.sum(rand, axis=0)                             scalar float64\n"
+        "  table = <array int64[4]>                       int64[4]\n"
+        "  add = numpy.add(x, y, dtype=dtype('float32'))  float64[s0]                         # model.py:12\n"
+        "  take = numpy.take(table, [0, s0 - 1])          float64[s0]\n"
+        "  modf = numpy.modf(add)                         (float64[s0], float64[s0])\n"
+        "  getitem = modf[0]                              float64[s0], same as modf\n"
+        "  ravel = numpy.ravel(getitem)                   float64[s0], maybe view of getitem\n"
+        "  setitem: x[0:s0, None] = ravel                 writes x                            # model.py:12\n"
+        "  rand = numpy.random.RandomState.rand(3)        float64[s0], draws\n"
+        "  sum = numpy.ndarray.sum(rand, axis=0)          scalar float64\n"
         "  return (sum, take, 2*s0)"
     )
 

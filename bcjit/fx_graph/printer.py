@@ -89,7 +89,22 @@ def _constant_text(value: object) -> str:
     return text if len(text) <= _LONGEST_CONSTANT else f"{text[: _LONGEST_CONSTANT - 3]}..."
 
 
+def _index_text(key: Operand) -> str:
+    """Return what stands between the brackets of ``x[...]``."""
+    if type(key) is tuple and key:
+        return ", ".join(map(_index_text, key)) + ("," if len(key) == 1 else "")
+    if isinstance(key, slice):
+        start, stop, step = (
+            "" if part is None else operand_text(part) for part in (key.start, key.stop, key.step)
+        )
+        return f"{start}:{stop}" + (f":{step}" if step else "")
+    return "..." if key is Ellipsis else operand_text(key)
+
+
 def _call_text(node: Node) -> str:
+    if node.kind is NodeKind.CALL and not node.kwargs:
+        if node.target is operator.getitem and len(node.args) == 2:
+            return f"{operand_text(node.args[0])}[{_index_text(node.args[1])}]"
     operands = [operand_text(arg) for arg in node.args]
     operands.extend(f"{key}={operand_text(arg)}" for key, arg in node.kwargs.items())
     head = target_name(node.target) if node.kind is NodeKind.CALL else node.kind.value
@@ -116,6 +131,9 @@ def _columns(node: Node) -> tuple[str, str, str]:
     """Return what a node does, what it gives, and the user's line."""
     if node.kind is NodeKind.CONST:
         does = f"{node.name} = {_constant_text(node.target)}"
+    elif node.target is operator.setitem and len(node.args) == 3 and not node.kwargs:
+        owner, key, value = node.args
+        does = f"{node.name}: {operand_text(owner)}[{_index_text(key)}] = {operand_text(value)}"
     else:
         does = f"{node.name} = {_call_text(node)}"
     return does, ", ".join(_facts(node)), f"# {node.line}" if node.line is not None else ""
