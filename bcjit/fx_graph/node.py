@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterator
 from dataclasses import field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from bcjit.dims import Expr
 from bcjit.records import dataclass
@@ -92,6 +92,9 @@ class Node:
         return f"<{self.kind.value} {self.name}>"
 
 
+_NESTED: Final = frozenset({tuple, list, slice, dict})
+
+
 def map_operand(operand: Operand, function: Callable[[Operand], Operand]) -> Operand:
     """Rebuild an operand with `function` applied to each leaf; lists and dictionaries are always new."""
     if type(operand) is tuple:
@@ -123,7 +126,15 @@ def leaves(operand: Operand) -> Iterator[Operand]:
 
 def nodes_in(operand: Operand) -> Iterator[Node]:
     """Yield the nodes in an operand, from left to right, once for each time they occur."""
-    return (leaf for leaf in leaves(operand) if isinstance(leaf, Node))
+    if type(operand) is not tuple:
+        return (leaf for leaf in leaves(operand) if isinstance(leaf, Node))
+    found: list[Node] = []
+    for item in operand:  # most operands are flat, and asked for often
+        if isinstance(item, Node):
+            found.append(item)
+        elif type(item) in _NESTED:
+            found.extend(nodes_in(item))
+    return iter(found)
 
 
 def exprs_in(operand: Operand) -> Iterator[Expr]:

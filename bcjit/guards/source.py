@@ -123,8 +123,15 @@ _KEYS: Final[dict[SourceKind, tuple[Callable[[object], bool], str]]] = {
 }
 
 
+class _Hashed:
+    """A slot for the hash: sources are looked up often."""
+
+    __slots__ = ("_hash",)
+    _hash: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Source:
+class Source(_Hashed):
     """A way to find a value again; two are equal when they are the same path with the same keys."""
 
     kind: SourceKind
@@ -139,6 +146,8 @@ class Source:
         if (self.base is None) is not (self.kind in ROOT_KINDS):
             msg = f"base: {'none' if self.kind in ROOT_KINDS else 'one'} is expected for a {self.kind.name} source"
             raise ValueError(msg)
+        step = (self.kind, exact_key(self.key), None if self.base is None else hash(self.base))
+        object.__setattr__(self, "_hash", hash(step))
 
     def chain(self) -> tuple[Source, ...]:
         """Return the steps of the path, the root first and this source last."""
@@ -150,17 +159,24 @@ class Source:
             yield step
             step = step.base
 
-    def identity(self) -> Hashable:
-        """Return what makes sources equal; flat, so that a long path needs no recursion."""
-        return tuple((step.kind, exact_key(step.key)) for step in self._upwards())
-
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Source):
             return NotImplemented
-        return self is other or self.identity() == other.identity()
+        # Step by step: a long path needs no recursion.
+        left: Source | None = self
+        right: Source | None = other
+        while left is not None and right is not None:
+            if left is right:
+                return True
+            if hash(left) != hash(right) or left.kind is not right.kind:
+                return False
+            if exact_key(left.key) != exact_key(right.key):
+                return False
+            left, right = left.base, right.base
+        return left is right
 
     def __hash__(self) -> int:
-        return hash(self.identity())
+        return self._hash
 
     def text(self) -> str:
         """Return the path as Python text: ``x``, ``self.buf``, ``G['np']``, ``f.__closure__[0].cell_contents``."""

@@ -358,12 +358,12 @@ class Machine:
     def push(self, value: SymValue) -> None:
         """Push onto the stack of the present frame."""
         state = self.state
-        self.state = replace(state, stack=(*state.stack, value))
+        self.state = state.with_stack((*state.stack, value))
 
     def pop(self) -> SymValue:
         """Pop the top of the stack."""
         state = self.state
-        self.state = replace(state, stack=state.stack[:-1])
+        self.state = state.with_stack(state.stack[:-1])
         return state.stack[-1]
 
     def popn(self, n: int) -> tuple[SymValue, ...]:
@@ -371,7 +371,7 @@ class Machine:
         if n == 0:
             return ()
         state = self.state
-        self.state = replace(state, stack=state.stack[:-n])
+        self.state = state.with_stack(state.stack[:-n])
         return state.stack[-n:]
 
     # ------------------------------------------------------------------ running
@@ -399,15 +399,16 @@ class Machine:
         instructions = frame.listing.instructions
         code = frame.code
         group = -1
+        line: SourceLine | None = None
         while self.state.index not in region.stop:
             instruction = instructions[self.state.index]
             if instruction.offset != group:
                 group = instruction.offset
                 self.positions[-1] = Position(frame, self.state)
-            lineno = instruction.position.lineno
-            self._line = SourceLine(
-                code.co_filename, lineno or code.co_firstlineno, code.co_qualname
-            )
+            lineno = instruction.position.lineno or code.co_firstlineno
+            if line is None or line.lineno != lineno:
+                line = SourceLine(code.co_filename, lineno, code.co_qualname)
+            self._line = line
             mark = self.mark()
             self.callee = None
             try:
@@ -435,7 +436,7 @@ class Machine:
             # Only the instruction that is reached last is given up; those before it stay captured.
             break_graph(because.CAPTURE_LIMIT, f"{config.capture_limit} instructions")
         state = self.state
-        self.state = replace(state, index=state.index + 1)
+        self.state = state.at(state.index + 1)
         line = self.line
         leave = self._handlers[instruction.op](self, frame, instruction)
         self.fact_lines.extend([line] * (len(self.env.facts) - len(self.fact_lines)))
@@ -443,7 +444,7 @@ class Machine:
 
     def jump(self, index: int) -> None:
         """Go on at the virtual instruction `index` of the present frame."""
-        self.state = replace(self.state, index=index)
+        self.state = self.state.at(index)
 
     @contextmanager
     def inlining(self) -> Iterator[None]:

@@ -57,9 +57,23 @@ class State:
     effects: tuple[Effect, ...] = ()
     blocks: tuple[object, ...] = ()  # protected regions entered (breaks issue)
 
+    # Written out: these are made for every instruction, and `replace` takes five times as long.
+
+    def with_stack(self, stack: tuple[SymValue, ...]) -> State:
+        """Return the state with another stack."""
+        return State(
+            self.index, stack, self.locals, self.cells, self.heap, self.effects, self.blocks
+        )
+
+    def at(self, index: int) -> State:
+        """Return the state before another instruction."""
+        return State(
+            index, self.stack, self.locals, self.cells, self.heap, self.effects, self.blocks
+        )
+
     def push(self, value: SymValue) -> State:
         """Return the state with `value` on top of the stack."""
-        return replace(self, stack=(*self.stack, value))
+        return self.with_stack((*self.stack, value))
 
     def with_heap(self, oid: int, contents: object) -> State:
         """Return the state in which the object `oid` has these contents."""
