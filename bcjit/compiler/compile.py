@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from bcjit import _core, backends
-from bcjit.bytecode import JUMPS, TERMINATORS, Listing, Op, resume_code
+from bcjit.bytecode import JUMPS, TERMINATORS, Listing, Op, decode, resume_code
 from bcjit.code_cache import CacheEntry, CodeCache, Miss, Problem
 from bcjit.compiler.bailout import BailOuts, Record, make_record
 from bcjit.compiler.foreign import traceback_from_elsewhere
@@ -73,6 +73,7 @@ class FunctionCompiler:
         self.settings = settings
         self.cache = CodeCache()
         self.callees: dict[CodeType, FunctionCompiler] = {}
+        self.listing: Listing | None = None  # held for all parts, so that the code is decoded once
         why = refusal(code)
         self.first = self.part(PartSpec(code))
         if why is not None:
@@ -121,6 +122,7 @@ class FunctionCompiler:
         for callee in self.callees.values():
             callee.close()
         self.callees.clear()
+        self.listing = None
         for part in (self.first, *self.cache.parts.values()):
             part.on_miss = None  # a method of this object: a cycle
         self.cache.clear()
@@ -193,6 +195,7 @@ class FunctionCompiler:
         if full:
             return None
         self.cache.captures += 1
+        self.listing = decode(self.code)
         try:
             found = capture(func, closure, values, spec, self.settings)
             made = self._make_entry(found, roots)
