@@ -1,4 +1,4 @@
-"""Cost of a call of a small function (10-element float64 arrays): bcjit over plain NumPy.
+"""Cost of a call of a small function (10-element float64 arrays): bcjit with the eager backend over plain NumPy.
 
 Ratios are of minima measured in turns within this one run, so that a busy machine disturbs both sides alike.
 The class at the end is what asv records over time (see README.md here).
@@ -10,8 +10,7 @@ from typing import Final
 
 import numpy as np
 
-import bcjit
-from benchmarks.measure import Function, Row, nanoseconds
+from benchmarks.measure import Function, Row, captured, nanoseconds
 
 
 def add_one(x):
@@ -38,14 +37,13 @@ def branch(x):
     return x - 1
 
 
-# title -> function, arrays, and the ratios promised for each backend
-CASES: Final[dict[str, tuple[Function, int, dict[str, float]]]] = {
-    "x + 1": (add_one, 1, {"eager": 960 / 762}),
-    "5 arrays": (five_arrays, 5, {"eager": 1600 / 1397}),
-    "10 operations": (ten_operations, 1, {"eager": 6000 / 5789}),
-    "branch on x.sum()": (branch, 1, {"eager": 2300 / 1882}),
+# title -> function, arrays, and the ratio promised for the eager backend
+CASES: Final[dict[str, tuple[Function, int, float]]] = {
+    "x + 1": (add_one, 1, 960 / 762),
+    "5 arrays": (five_arrays, 5, 1600 / 1397),
+    "10 operations": (ten_operations, 1, 6000 / 5789),
+    "branch on x.sum()": (branch, 1, 2300 / 1882),
 }
-BACKENDS: Final = ("eager",)
 
 
 def arrays(count: int) -> tuple[np.ndarray, ...]:
@@ -54,31 +52,27 @@ def arrays(count: int) -> tuple[np.ndarray, ...]:
 
 
 def rows(rounds: int) -> list[Row]:
-    """Measure every case with every backend."""
+    """Measure every case."""
     found = []
-    for title, (function, count, targets) in CASES.items():
+    for title, (function, count, target) in CASES.items():
         args = arrays(count)
-        for backend in BACKENDS:
-            compiled = bcjit.compile(function, backend=backend)
-            compiled(*args)
-            plain, ours = nanoseconds([function, compiled], args, rounds)
-            note = f"{plain:,.0f} ns plain, {ours:,.0f} ns"
-            found.append(Row(f"{title}, {backend}", targets.get(backend), ours / plain, "x", note))
+        plain, ours = nanoseconds([function, captured(function, args)], args, rounds)
+        note = f"{plain:,.0f} ns plain, {ours:,.0f} ns"
+        found.append(Row(title, target, ours / plain, "x", note))
     return found
 
 
 class CallOverhead:
     """The same cases for asv: ``time_call`` by case and by how it runs."""
 
-    params = (list(CASES), ["plain", *BACKENDS])
+    params = (list(CASES), ["plain", "eager"])
     param_names = ("function", "run")
 
     def setup(self, title: str, run: str) -> None:
         """Compile and capture, outside what is timed."""
         function, count, _ = CASES[title]
         self.args = arrays(count)
-        self.function = function if run == "plain" else bcjit.compile(function, backend=run)
-        self.function(*self.args)
+        self.function = function if run == "plain" else captured(function, self.args)
 
     def time_call(self, _title: str, _run: str) -> None:
         """One call."""

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 import bcjit
-from benchmarks.measure import Function, Row
+from benchmarks.measure import Function, Row, captured
 
 TIMES: Final = 60
 
@@ -69,6 +69,7 @@ def rows(rounds: int) -> list[Row]:
     found = []
     for title, (function, count, target) in CASES.items():
         args = tuple(np.linspace(0.1, 1.0, 10) + i for i in range(count))
+        captured(function, args)
         least, median = milliseconds(function, args, min(rounds, TIMES))
         found.append(Row(title, target, least, "ms", f"median {median:.2f} ms"))
     return found

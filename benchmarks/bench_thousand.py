@@ -10,9 +10,8 @@ from typing import Final
 
 import numpy as np
 
-import bcjit
 from benchmarks.bench_call_overhead import add_one, branch, five_arrays, ten_operations
-from benchmarks.measure import Function, Row, nanoseconds
+from benchmarks.measure import Function, Row, captured, nanoseconds
 
 LOG: Final[list[float]] = []
 
@@ -100,10 +99,7 @@ def rows(rounds: int) -> list[Row]:
     found = []
     for function, count in CASES:
         args = tuple(np.linspace(0.1, 1.0, 1000) + i for i in range(count))
-        compiled = bcjit.compile(function, backend="eager")
-        for _ in range(3):
-            compiled(*args)
-        plain, ours = nanoseconds([function, compiled], args, rounds)
+        plain, ours = nanoseconds([function, captured(function, args, calls=3)], args, rounds)
         note = f"{plain:,.0f} ns plain, {ours:,.0f} ns: {ours / plain:.2f}x"
         found.append(Row(function.__name__, 1.2, (ours - 2000) / plain, "x", note))
     return found

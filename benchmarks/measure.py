@@ -6,6 +6,8 @@ import timeit
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+import bcjit
+
 Function = Callable[..., object]
 
 
@@ -23,6 +25,16 @@ class Row:
     def met(self) -> bool:
         """Whether the figure is within its target."""
         return self.target is None or self.measured <= self.target
+
+
+def captured(function: Function, args: tuple[object, ...], *, calls: int = 1) -> Function:
+    """Compile a function for the eager backend and call it; that nothing was captured is an error, not a good figure."""
+    compiled = bcjit.compile(function, backend="eager")
+    for _ in range(calls):
+        compiled(*args)
+    if not compiled.graphs:
+        raise SystemExit(f"{function.__name__}: nothing was captured, so nothing can be measured")
+    return compiled
 
 
 def nanoseconds(
