@@ -88,11 +88,12 @@ class PlainFunction:
     def explain(self, *args: Any, **kwargs: Any) -> str:
         """Call the function and return the sentence that says why nothing was captured."""
         self.__wrapped__(*args, **kwargs)
-        return f"{self.__wrapped__!r} runs as plain Python: {self.reason}"
+        return self.report()
 
     def report(self) -> str:
         """Return the sentence that says why nothing is captured."""
-        return f"{self.__wrapped__!r} runs as plain Python: {self.reason}"
+        name = getattr(self.__wrapped__, "__qualname__", None) or type(self.__wrapped__).__name__
+        return f"{name} runs as plain Python: {self.reason}"
 
     def reset(self) -> None:
         """There is nothing to forget."""
@@ -214,7 +215,8 @@ def compile(  # noqa: A001
     Parameters
     ----------
     fn
-        A Python function or method. Other callables run as they are. None: return a decorator.
+        A Python function or method, also in a ``staticmethod`` or ``classmethod``. Other callables run as they are, a
+        class is returned unchanged. None: return a decorator.
     backend
         A registered name (see `list_backends`) or a callable ``(graph, example_inputs) -> callable``.
     fullgraph
@@ -251,15 +253,21 @@ def compile(  # noqa: A001
         return functools.partial(
             compile, backend=backend, fullgraph=fullgraph, dynamic=dynamic, options=options
         )
-    if not callable(fn):
+    if not callable(fn) and not isinstance(fn, classmethod):
         raise ArgumentTypeError(
             f"fn: a function is expected, got {type(fn).__name__}: {fn!r}; write bcjit.compile(f) or @bcjit.compile"
         )
     if isinstance(fn, CompiledFunction | PlainFunction):
         fn = fn.__wrapped__
+    if isinstance(fn, type):
+        return fn  # a class must stay one; compile its methods
+    again = functools.partial(
+        compile, backend=backend, fullgraph=fullgraph, dynamic=dynamic, options=options
+    )
     if isinstance(fn, types.MethodType):
-        made = compile(fn.__func__, backend=backend, fullgraph=fullgraph, dynamic=dynamic)
-        return types.MethodType(made, fn.__self__)
+        return types.MethodType(again(fn.__func__), fn.__self__)
+    if isinstance(fn, staticmethod | classmethod):
+        return type(fn)(again(fn.__func__))
     reason = _why_plain(fn)
     if reason is not None:
         return PlainFunction(fn, reason)
@@ -308,6 +316,8 @@ def explain(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     -------
     Explanation
     """
+    if isinstance(fn, types.MethodType):
+        return explain(fn.__func__, fn.__self__, *args, **kwargs)
     compiled: Any = fn if isinstance(fn, CompiledFunction | PlainFunction) else compile(fn)
     return compiled.explain(*args, **kwargs)
 

@@ -7,7 +7,7 @@ reports need: which part an entry is of, its guards, its graph, how it ends, and
 from __future__ import annotations
 
 import weakref
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import field
 from typing import TYPE_CHECKING, Final
@@ -61,11 +61,11 @@ class CacheEntry:
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """A call that no entry fitted although there were some: the guard that failed of each, in words."""
+    """A call that no entry fitted although there were some, and why in words."""
 
     line: SourceLine
-    sentences: tuple[str, ...]
-    compiled: bool  # False: over the limit, it ran plain
+    sentence: str  # the guard that failed of the entry that came nearest
+    compiled: bool  # False: the limit is reached, it ran plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +87,7 @@ class CodeCache:
     misses: deque[Miss] = field(default_factory=lambda: deque(maxlen=LOG_LENGTH))
     problems: dict[tuple[str, SourceLine], Problem] = field(default_factory=dict)
     captures: int = 0
+    asked: Counter[PartSpec] = field(default_factory=Counter)  # misses that were looked at
 
     def of_part(self, spec: PartSpec) -> Iterator[CacheEntry]:
         """Yield the entries of one part, oldest first."""
@@ -99,6 +100,15 @@ class CodeCache:
     def can_split(self) -> bool:
         """Whether another part may be made."""
         return len(self.parts) < config.part_limit
+
+    def plain_calls(self) -> int:
+        """How many calls ran plain because a part had as many entries as it may have."""
+        unasked = sum(
+            part.misses - self.asked[spec]
+            for spec, part in self.parts.items()
+            if part.on_miss is None and not part.skip
+        )
+        return unasked + sum(not miss.compiled for miss in self.misses)
 
     def note(self, problem: Problem) -> bool:
         """Remember a problem once; True when it is new."""
@@ -117,3 +127,4 @@ class CodeCache:
         self.misses.clear()
         self.problems.clear()
         self.captures = 0
+        self.asked.clear()

@@ -1,14 +1,16 @@
 """`dataclass` for slotted classes, made in a fifth of the time; the fields and what is read of them are the standard library's.
 
-The standard library compiles the source of each method of each class by itself, which for a hundred classes is half of the time that
-``import bcjit`` may take. Here one source holds the methods whose speed matters, and the others are shared.
+The standard library compiles the source of each method of each class, which for a hundred classes is half of the time that ``import bcjit``
+may take. Here classes with as many fields share compiled code, in which only the names differ.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import reprlib
 from collections.abc import Callable
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
 __all__ = ["dataclass"]
@@ -58,55 +60,68 @@ _METHODS: Final = (
 
 
 def _written(cls: type, *, init: bool, eq: bool, frozen: bool) -> dict[str, object]:
-    """Return the methods that are compiled for a class."""
-    fields = dataclasses.fields(cls)
-    names: dict[str, object] = {"MISSING": dataclasses.MISSING}
-    lines = _init_lines(cls, fields, names, frozen=frozen) if init else []
-    if eq:
-        mine, yours = (
-            "".join(f"{owner}.{field.name}, " for field in fields if field.compare)
-            for owner in ("self", "other")
-        )
-        lines += [
-            "def __eq__(self, other):",
-            " if other.__class__ is not self.__class__: return NotImplemented",
-            f" return ({mine}) == ({yours})",
-        ]
-        lines += ["def __hash__(self):", f" return hash(({mine}))"] if frozen else []
+    """Return the methods that are made of source for a class."""
+    fields = dataclasses.fields(cls)  # type: ignore[arg-type] # it has just been made one
     methods: dict[str, object] = {}
-    exec("\n".join(lines), names, methods)
-    for name, method in methods.items():
-        method.__qualname__ = f"{cls.__qualname__}.{name}"  # type: ignore[attr-defined]
-    if eq and not frozen:
+    if init:
+        methods["__init__"] = _init(cls, [field for field in fields if field.init], frozen=frozen)
+    if eq:
+        compared = [field.name for field in fields if field.compare]
+        mine, yours = (
+            "".join(f"{owner}.f{i}, " for i in range(len(compared))) for owner in ("self", "other")
+        )
+        same = f"return ({mine}) == ({yours}) if other.__class__ is self.__class__ else NotImplemented"
+        methods["__eq__"] = _function(cls, f"def __eq__(self, other): {same}", compared, {})
         methods["__hash__"] = None
+        if frozen:
+            source = f"def __hash__(self): return hash(({mine}))"
+            methods["__hash__"] = _function(cls, source, compared, {})
     return methods
 
 
-def _init_lines(
-    cls: type, fields: tuple[dataclasses.Field[Any], ...], names: dict[str, object], *, frozen: bool
-) -> list[str]:
-    """Return the source of ``__init__``; where classes are frozen it stores through the slots themselves."""
-    parameters, body = ["_this"], []  # a field may have the name self
-    for field in fields:
-        name = field.name
-        if not field.init:
-            continue
-        value, default = name, ""
+def _init(cls: type, fields: list[dataclasses.Field[Any]], *, frozen: bool) -> FunctionType:
+    """Return ``__init__``; where classes are frozen it stores through the slots themselves."""
+    namespace: dict[str, object] = {"MISSING": dataclasses.MISSING}
+    parameters, body, defaults = ["_this"], [], []  # a field may have the name self
+    for i, field in enumerate(fields):
+        name = value = f"f{i}"
+        parameters.append(name)
         if field.default_factory is not dataclasses.MISSING:
-            names[f"_make_{name}"] = field.default_factory
-            value, default = f"_make_{name}() if {name} is MISSING else {name}", "=MISSING"
+            namespace[f"make{i}"] = field.default_factory
+            value = f"make{i}() if {name} is MISSING else {name}"
+            defaults.append(dataclasses.MISSING)
         elif field.default is not dataclasses.MISSING:
-            names[f"_default_{name}"] = field.default
-            default = f"=_default_{name}"
-        parameters.append(name + default)
-        if frozen:
-            names[f"_set_{name}"] = getattr(cls, name).__set__
-            body.append(f" _set_{name}(_this, {value})")
-        else:
-            body.append(f" _this.{name} = {value}")
+            defaults.append(field.default)
+        namespace[f"set{i}"] = getattr(cls, field.name).__set__
+        body.append(f" set{i}(_this, {value})" if frozen else f" _this.{name} = {value}")
     if hasattr(cls, "__post_init__"):
         body.append(" _this.__post_init__()")
-    return [f"def __init__({', '.join(parameters)}):", *(body or [" pass"])]
+    source = "\n".join([f"def __init__({', '.join(parameters)}):", *body, " return"])
+    function = _function(cls, source, [field.name for field in fields], namespace)
+    function.__defaults__ = tuple(defaults)
+    return function
+
+
+def _function(
+    cls: type, source: str, names: list[str], namespace: dict[str, object]
+) -> FunctionType:
+    """Return a function whose source has ``f0``, ``f1``... for the names of the fields."""
+    code = _compiled(source)
+    given = {f"f{i}": name for i, name in enumerate(names)}
+    qualname = f"{cls.__qualname__}.{code.co_name}"
+    code = code.replace(
+        co_names=tuple(given.get(name, name) for name in code.co_names),
+        co_varnames=tuple(given.get(name, name) for name in code.co_varnames),
+        co_qualname=qualname,
+    )
+    return FunctionType(code, namespace)
+
+
+@functools.cache
+def _compiled(source: str) -> CodeType:
+    """Return the code of a function; classes with as many fields share it, but for the names."""
+    (code,) = (c for c in compile(source, __file__, "exec").co_consts if isinstance(c, CodeType))
+    return code
 
 
 @reprlib.recursive_repr()

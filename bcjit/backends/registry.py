@@ -13,13 +13,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, cast
 
 from bcjit.errors import ArgumentError, ArgumentTypeError, BackendError, BackendNotFoundError
-from bcjit.fx_graph import Graph
+from bcjit.fx_graph import Graph, is_generated
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 __all__ = [
-    "Backend", "add_builtin", "backend_name", "check_outputs", "get_backend", "list_backends",
+    "Backend", "add_builtin", "backend_name", "check_outputs", "checked", "get_backend", "list_backends",
     "register_backend", "run_backend",
 ]  # fmt: skip
 
@@ -145,6 +145,19 @@ def check_outputs(backend: Backend, graph: Graph, outputs: object) -> tuple[obje
         problem = f"made a callable that returned {len(outputs)} outputs instead of {wanted}"
         raise BackendError(backend_name(backend), problem)
     return outputs
+
+
+def checked(backend: Backend, graph: Graph, function: CompiledGraph) -> CompiledGraph:
+    """Return a backend's callable with its outputs checked; one that the graph itself made needs no check."""
+    if is_generated(function):
+        return function
+
+    def call(*inputs: object) -> object:
+        return check_outputs(backend, graph, function(*inputs))
+
+    # Not functools.wraps: what failed must still be found to be the backend's own.
+    call.__module__ = getattr(function, "__module__", None) or type(function).__module__
+    return call
 
 
 def _by_name(name: str) -> Backend:

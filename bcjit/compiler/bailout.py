@@ -7,6 +7,7 @@ for the callee, so that tracebacks are those of the plain program.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable
 from types import CellType, CodeType, FunctionType
 from typing import TYPE_CHECKING, Final
@@ -19,9 +20,11 @@ from bcjit.compiler.error_state import FlagRaised, pending_actions
 from bcjit.compiler.recipes import CannotRebuild, FromGraph, Nothing, Recipe, RecipeMaker, walk
 from bcjit.compiler.restore import NOTHING, Restorer
 from bcjit.dims import Expr
-from bcjit.errors import InternalError
-from bcjit.fx_graph import Graph, Node, NodeKind, locate_failure
+from bcjit.config import config
+from bcjit.errors import BackendError, InternalError
+from bcjit.fx_graph import Graph, Node, NodeKind, is_generated, locate_failure
 from bcjit.guards import Roots
+from bcjit.logs import get_logger, once
 from bcjit.records import dataclass
 from bcjit.symbolic_vm import CALL_OPS, PartSpec, Position
 from bcjit.symbolic_vm.values import UNBOUND, SymValue
@@ -177,6 +180,7 @@ class BailOuts:
         self.end = end
         self.get_part = get_part
         self.backend = backend
+        self.own = is_generated(function)
 
     def __call__(
         self,
@@ -188,16 +192,21 @@ class BailOuts:
     ) -> tuple[object, ...] | None:
         """Return None to start the part again in plain code, or ``(part, closure, values...)`` to go on."""
         self._count(entry)
-        if not self.records and self.end is None:
-            return None
         exc = failure.exception
         assert exc is not None
+        if isinstance(exc, BackendError):
+            raise exc
+        if not self.own and not isinstance(exc, FlagRaised):
+            self._backend_failed(exc)
+        if not self.records and self.end is None:
+            return None
         located = locate_failure(exc, self.function)
         if located is None:
-            raise InternalError(
-                f"backend {self.backend!r} failed after the graph had changed an array, and does not"
-                f" say where; backends other than eager must not fail there: {exc!r}"
-            ) from exc
+            problem = (
+                f"failed after the graph had changed an array ({type(exc).__name__}: {exc}), and it cannot be"
+                " told how far it came; a graph that writes must be run by graph.to_callable()"
+            )
+            raise BackendError(self.backend, problem) from exc
         node, computed = located
         record = self.end if node.kind is NodeKind.OUTPUT else self.records.get(node)
         if record is None:
@@ -206,10 +215,20 @@ class BailOuts:
             Roots(values, func, closure), self.graph, computed, _cells(func, closure)
         )
         stand_in: object = NOTHING
-        if node.writes and isinstance(exc, FlagRaised):
+        if isinstance(exc, FlagRaised) and _changes_its_operand(node):
             # The write is done and only its warning is due: the operation must not be done again.
             stand_in = _completed(node, computed, exc.status)
         return _resume(record, restorer, stand_in, self.get_part)
+
+    def _backend_failed(self, exc: Exception) -> None:
+        """Say once that a backend's code raised; plain code does its work."""
+        if config.strict:
+            raise BackendError(self.backend, f"raised {type(exc).__name__}: {exc}") from exc
+        once(
+            get_logger("capture"),
+            ("backend", self.backend, type(exc)),
+            f"backend {self.backend!r} raised {type(exc).__name__}: {exc}; the graph runs as plain Python instead",
+        )
 
     @staticmethod
     def _count(entry: Entry) -> None:
@@ -225,13 +244,22 @@ def _cells(func: FunctionType, closure: tuple[CellType, ...] | None) -> tuple[Ce
     return closure if closure is not None else func.__closure__ or ()
 
 
+def _changes_its_operand(node: Node) -> bool:
+    """Whether doing a call again after a flag is not the same as doing it once: it has stored over what it reads.
+
+    What is only written can be written again. Generalised ufuncs work on copies of what overlaps, and drop these when a
+    flag raises (NumPy's nditer_constr.c, ``NpyIter_Deallocate``).
+    """
+    target = node.target
+    if isinstance(target, np.ufunc):
+        inputs = node.args[: target.nin]
+        return target.signature is None and any(w is arg for w in node.writes for arg in inputs)
+    return getattr(target, "__name__", "") in _UFUNC_NAMES and target is not operator.imatmul
+
+
 def _completed(node: Node, computed: dict[Node, object], status: int) -> object:
     target = node.target
-    name = (
-        target.__name__
-        if isinstance(target, np.ufunc)
-        else _UFUNC_NAMES.get(getattr(target, "__name__", ""), "cast")
-    )
+    name = target.__name__ if isinstance(target, np.ufunc) else _UFUNC_NAMES[target.__name__]  # type: ignore[attr-defined]
     written = node.writes[0]
     result = computed[written] if node.meta else None
     return _core.Completed(result, pending_actions(status, name))

@@ -74,25 +74,24 @@ class FunctionCompiler:
         self.cache = CodeCache()
         self.callees: dict[CodeType, FunctionCompiler] = {}
         self.listing: Listing | None = None  # held for all parts, so that the code is decoded once
-        why = refusal(code)
+        self.refusal = refusal(code)
         self.first = self.part(PartSpec(code))
-        if why is not None:
-            self.refuse(self.first, why.reason, why.context, why.line)
+        self._apply_refusal()
 
     # ------------------------------------------------------------------ the function as a whole
     def for_callee(self, code: CodeType) -> FunctionCompiler | None:
         """Return the compiler of a function that this one calls, with the same options; None beyond a limit."""
         found = self.callees.get(code)
         if found is None and len(self.callees) < config.part_limit:
-            found = self.callees[code] = self._like(code, self.backend)
+            found = self.callees[code] = FunctionCompiler(
+                code, self.backend, fullgraph=self.fullgraph, settings=self.settings
+            )
         return found
 
-    def _like(self, code: CodeType, backend: str | backends.Backend) -> FunctionCompiler:
-        return FunctionCompiler(code, backend, fullgraph=self.fullgraph, settings=self.settings)
-
     def fresh(self) -> FunctionCompiler:
-        """Return a compiler of the same function that has seen no call and prints nothing."""
-        return self._like(self.code, "eager" if self.backend_name == "print" else self.backend)
+        """Return a compiler of the same function that has seen no call, prints nothing and breaks where it must."""
+        quiet = "eager" if self.backend_name == "print" else self.backend
+        return FunctionCompiler(self.code, quiet, fullgraph=False, settings=self.settings)
 
     def caches(self) -> list[CodeCache]:
         """Return the caches of this function and of those it calls."""
@@ -110,12 +109,16 @@ class FunctionCompiler:
         for callee in self.callees.values():
             callee.reset()
         self.callees.clear()
-        problems = dict(self.cache.problems)
         self.cache.clear()
-        why = refusal(self.code)
-        if why is not None:
-            self.first.skip = True
-            self.cache.problems.update(problems)
+        for part in self.cache.parts.values():
+            part.on_miss = self.on_miss
+        self._apply_refusal()
+
+    def _apply_refusal(self) -> None:
+        """Let a function that is not captured at all run plain; under `fullgraph` its call says why instead."""
+        why = self.refusal
+        if why is not None and not self.fullgraph:
+            self.refuse(self.first, why.reason, why.context, why.line)
 
     def close(self) -> None:
         """Let go of everything: the compiled function is gone."""
@@ -157,6 +160,10 @@ class FunctionCompiler:
         """Compile a part for these values: the door from C. None lets the plain code run."""
         spec = part.tag
         assert isinstance(spec, PartSpec)
+        if self.refusal is not None:
+            raise GraphBreakError(
+                REASONS[self.refusal.reason], self.refusal.context, self.refusal.line
+            )
         try:
             return self._compile(part, spec, func, closure, values)
         except (GraphBreakError, BackendError):
@@ -190,9 +197,11 @@ class FunctionCompiler:
     ) -> _core.Entry | None:
         roots = Roots(values, func, closure)
         full = self.cache.is_full(part)
+        self.cache.asked[spec] += 1
         if part.entries:
             self._explain_miss(spec, roots, compiled=not full)
         if full:
+            part.on_miss = None  # the entries stay; asking again for each new variant would cost every call
             return None
         self.cache.captures += 1
         self.listing = decode(self.code)
@@ -206,23 +215,24 @@ class FunctionCompiler:
         return made
 
     def _explain_miss(self, spec: PartSpec, roots: Roots, *, compiled: bool) -> None:
-        sentences = []
+        """Remember why no entry fitted: the guard that failed of the one that came nearest."""
+        nearest = (-1, "")
         for known in self.cache.of_part(spec):
             failing = first_failing(known.guards, roots)
-            if failing is not None:
-                sentences.append(sentence(known.guards[failing], roots))
+            if failing > nearest[0]:
+                nearest = (failing, sentence(known.guards[failing], roots))
         line = _line_of(spec)
-        self.cache.misses.append(Miss(line, tuple(dict.fromkeys(sentences)), compiled))
+        why = nearest[1]
+        self.cache.misses.append(Miss(line, why, compiled))
         logger = get_logger("recompiles")
-        what = "is compiled again" if compiled else "runs plain (cache limit)"
-        for text in dict.fromkeys(sentences):
-            logger.info("%s at %s %s: %s", line.function, line, what, text)
-        if not compiled:
+        if compiled:
+            logger.info("%s at %s is compiled again: %s", line.function, line, why)
+        else:
             once(
                 logger,
                 ("limit", line),
-                f"{line.function} at {line}: {config.cache_limit} variants are compiled, new ones run as plain"
-                f" Python; the last reason was: {'; '.join(sentences)}",
+                f"{line.function} at {line} has {config.cache_limit} compiled variants; calls that need another run as"
+                f" plain Python from now on. The last reason: {why}. bcjit.config.cache_limit raises the limit.",
             )
 
     # ------------------------------------------------------------------ an entry
@@ -291,7 +301,8 @@ class FunctionCompiler:
         if config.strict:
             graph.lint()
         examples = [fetch(found.input_sources[node], roots) for node in inputs]
-        return backends.run_backend(backends.get_backend(self.backend), graph, examples)
+        backend = backends.get_backend(self.backend)
+        return backends.checked(backend, graph, backends.run_backend(backend, graph, examples))
 
 
 def _line_of(spec: PartSpec) -> SourceLine:
@@ -363,11 +374,15 @@ def _records(found: Capture) -> tuple[dict[Node, Record | None], Record | None]:
         if positions not in made:
             namespaces = tuple(FromSource(p.frame.globals_source) for p in positions)
             record = made[positions] = make_record(positions, namespaces)
-            if record is not None:
-                for operand in record.operands():
-                    _keep(found.graph, operand)
+            if record is None:
+                # What is visible by then must not be done again, so there would be no way on after a failure.
+                raise CannotRebuild("where to go on after a write")
+            for operand in record.operands():
+                _keep(found.graph, operand)
         if node is not None:
             records[node] = made[positions]
+            for written in node.writes:  # what the call gives back once its warning is given
+                _keep(found.graph, written)
     return records, made[end]
 
 

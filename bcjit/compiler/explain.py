@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bcjit.config import config
 from bcjit.code_cache import CacheEntry, CodeCache, Miss, Problem
 from bcjit.fx_graph import Graph
 from bcjit.guards import describe
@@ -28,11 +29,12 @@ class PartReport:
     nodes, graph
         Calls in its graph, and the graph's text.
     ends
-        How it ends: ``"returns"``, or the break's code, title, context and line.
+        How it ends: ``"returns"``, or the break's code, title, line and context.
     effects
         What it changes that others see.
     hits, bailouts
-        How often it ran, and how often its graph failed and plain code ran instead.
+        How often it was reused (the call it was captured in does not count), and how often its graph failed and
+        plain code ran instead.
     """
 
     where: str
@@ -113,13 +115,16 @@ class Explanation:
     def __str__(self) -> str:
         nodes = sum(part.nodes for part in self.parts)
         lines = [
-            f"{self.function}: {len(self.graphs)} graph{'s' * (len(self.graphs) != 1)}, {nodes} nodes,"
-            f" {len(self.breaks)} break{'s' * (len(self.breaks) != 1)}"
+            f"{self.function}: {_count(len(self.graphs), 'graph')}, {_count(nodes, 'node')},"
+            f" {_count(len(self.breaks), 'break')}"
         ]
         for number, part in enumerate(self.parts):
             lines.append(f"part {number} from {part.where} ({part.function})")
             lines += [f"  guard: {guard}" for guard in part.guards]
-            lines += [f"  {row}" for row in part.graph.splitlines()]
+            if part.nodes:
+                lines += [f"  {row}" for row in part.graph.splitlines()]
+            else:
+                lines.append("  no array work")
             lines += [f"  effect: {effect}" for effect in part.effects]
             lines.append(f"  ends: {part.ends}")
         lines += [f"plain: {_problem_text(problem)}" for problem in self.problems]
@@ -151,8 +156,10 @@ class RecompileReport:
     parts
         Every compiled variant, with its hits.
     recompilations
-        For every call that no variant fitted: where, the guard that failed in words with both values, and whether
-        a new variant was compiled (else the limit was reached and it ran plain).
+        For every time that a new variant was compiled because none fitted: where, and the guard that failed in words
+        with both values (of the variant that came nearest).
+    plain_calls
+        How many calls ran plain because there are as many variants as ``bcjit.config.cache_limit`` allows.
     problems
         What runs plain, and why.
     """
@@ -160,6 +167,7 @@ class RecompileReport:
     function: str
     parts: tuple[PartReport, ...]
     recompilations: tuple[Miss, ...]
+    plain_calls: int
     problems: tuple[Problem, ...]
 
     def as_dict(self) -> dict[str, object]:
@@ -168,29 +176,35 @@ class RecompileReport:
             "function": self.function,
             "parts": [part.as_dict() for part in self.parts],
             "recompilations": [
-                {"where": m.line.text(), "why": list(m.sentences), "compiled": m.compiled}
-                for m in self.recompilations
+                {"where": m.line.text(), "why": m.sentence} for m in self.recompilations
             ],
+            "plain_calls": self.plain_calls,
             "problems": [_problem_dict(problem) for problem in self.problems],
         }
 
     def __str__(self) -> str:
-        count = len(self.recompilations)
         lines = [
-            f"{self.function}: {len(self.parts)} compiled variant{'s' * (len(self.parts) != 1)},"
-            f" {count} recompilation{'s' * (count != 1)}"
+            f"{self.function}: {_count(len(self.parts), 'compiled variant')},"
+            f" {_count(len(self.recompilations), 'recompilation')}"
         ]
         lines += [
-            f"  {part.where}: {part.nodes} nodes, {part.hits} hits"
-            + (f", {part.bailouts} bail-outs" if part.bailouts else "")
+            f"  {part.where}: {_count(part.nodes, 'node')}, reused {_count(part.hits, 'time')}"
+            + (f", {_count(part.bailouts, 'bail-out')}" if part.bailouts else "")
             + f", {part.ends}"
             for part in self.parts
         ]
-        for miss in self.recompilations:
-            what = "compiled again" if miss.compiled else "ran plain (cache limit)"
-            lines += [f"  {miss.line} {what}: {sentence}" for sentence in miss.sentences]
+        lines += [f"  {m.line} compiled again: {m.sentence}" for m in self.recompilations]
+        if self.plain_calls:
+            lines.append(
+                f"  {_count(self.plain_calls, 'call')} ran plain: bcjit.config.cache_limit allows"
+                f" {_count(config.cache_limit, 'variant')} of a part"
+            )
         lines += [f"  plain: {_problem_text(problem)}" for problem in self.problems]
         return "\n".join(lines)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def _entries(caches: list[CodeCache]) -> Iterator[CacheEntry]:
@@ -219,6 +233,7 @@ def report_of(function: str, caches: list[CodeCache]) -> RecompileReport:
     return RecompileReport(
         function=function,
         parts=tuple(map(_part_report, _entries(caches))),
-        recompilations=tuple(miss for cache in caches for miss in cache.misses),
+        recompilations=tuple(m for cache in caches for m in cache.misses if m.compiled),
+        plain_calls=sum(cache.plain_calls() for cache in caches),
         problems=tuple(p for cache in caches for p in cache.problems.values()),
     )

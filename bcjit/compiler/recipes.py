@@ -260,7 +260,7 @@ class RecipeMaker:
             for name, item in value.kwdefaults or ()
             for part in (Literal(name), self.make(item))
         )
-        cells = tuple(self._cell(cell) for cell in value.closure) if value.closure else None
+        cells = tuple(self.make(cell) for cell in value.closure) if value.closure else None
         return MakeFunction(
             code=value.code,
             globals=FromSource(value.globals_source),

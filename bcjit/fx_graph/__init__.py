@@ -3,6 +3,7 @@
 from bcjit.fx_graph.codegen import (
     CodegenResult,
     GraphFunction,
+    is_generated,
     locate_failure,
     refuses_warnings,
     returning_value,
@@ -34,6 +35,7 @@ __all__ = [
     "Operand",
     "eliminate_dead_code",
     "exprs_in",
+    "is_generated",
     "leaves",
     "locate_failure",
     "map_operand",

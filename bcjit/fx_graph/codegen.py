@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from bcjit.fx_graph.graph import Graph
 
 __all__ = [
-    "CodegenResult", "ForcedFailure", "GraphFunction", "locate_failure", "refuses_warnings",
+    "CodegenResult", "ForcedFailure", "GraphFunction", "is_generated", "locate_failure", "refuses_warnings",
     "returning_value", "to_callable", "to_source",
 ]  # fmt: skip
 
@@ -223,6 +223,13 @@ def to_callable(
     Its source is in `linecache` while it lives. See `to_source` for the parameters, `locate_failure` for failures.
     """
     return _function(to_source(graph, keep=keep, force_failure_at=force_failure_at))
+
+
+def is_generated(function: Callable[..., object]) -> bool:
+    """Whether a callable is a graph's own function, or wraps one (as ``__wrapped__``)."""
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    return isinstance(function, FunctionType) and _RESULT_KEY in function.__dict__
 
 
 def returning_value(function: Callable[..., object]) -> GraphFunction | None:

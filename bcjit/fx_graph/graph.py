@@ -304,6 +304,9 @@ class Graph:
         """Return a Python function over the inputs that returns the tuple of outputs; see `codegen`."""
         return to_callable(self, keep=keep, force_failure_at=force_failure_at)
 
+    def __str__(self) -> str:
+        return self.text()
+
     def __repr__(self) -> str:
         return f"<Graph: {len(self.inputs)} inputs, {self.count} calls>"
 

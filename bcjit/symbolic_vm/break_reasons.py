@@ -56,6 +56,7 @@ _ROWS: Final = (
         "BRK008",
         "NumPy call outside the op table",
         f"This NumPy function, or this way of calling it, is not in the op table. {_NEXT}",
+        "Nothing needs to be done: the result is right. Fewer such calls make larger graphs.",
     ),
     BreakReason(
         "BRK009",
@@ -67,11 +68,13 @@ _ROWS: Final = (
         "BRK010",
         "attribute that cannot be read without running code",
         f"Reading this attribute may run code of the program. {_NEXT}",
+        "Read it into a local variable before the array work.",
     ),
     BreakReason(
         "BRK011",
         "change of an object from outside the frame",
         f"The change must be seen by others at this moment. {_NEXT}",
+        "Compute into local variables, and assign attributes and items at the end.",
     ),
     BreakReason(
         "BRK012",
@@ -101,8 +104,8 @@ _ROWS: Final = (
     BreakReason(
         "BRK017",
         "loop, try or with",
-        "Breaks inside loops, try and with blocks come with the breaks issue; until then such a frame runs as plain "
-        "Python.",
+        "Loops, try and with blocks are not captured yet; a function that holds one runs as plain Python.",
+        "Put the straight-line array work into a function of its own and compile that.",
     ),
     BreakReason(
         "BRK018",

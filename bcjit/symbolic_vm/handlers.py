@@ -42,7 +42,7 @@ BREAKS: Final[dict[Op, tuple[str, str]]] = {
     ),
     **dict.fromkeys(
         (Op.STORE_ATTR, Op.DELETE_ATTR, Op.DELETE_SUBSCR),
-        (because.OUTSIDE_WRITE, "changes an object that others may see"),
+        (because.OUTSIDE_WRITE, "the change of an attribute or item must be seen at once"),
     ),
     **dict.fromkeys(
         (Op.STORE_GLOBAL, Op.DELETE_GLOBAL),
@@ -73,14 +73,14 @@ BREAKS: Final[dict[Op, tuple[str, str]]] = {
     ),
     **dict.fromkeys(
         (Op.GET_ITER, Op.FOR_ITER, Op.END_FOR, Op.JUMP_NO_INTERRUPT, Op.LOAD_FAST_AND_CLEAR),
-        (because.LOOP_TRY_WITH, "comes with the breaks issue"),
+        (because.LOOP_TRY_WITH, "loops, try and with are not captured yet"),
     ),
     **dict.fromkeys(
         (
             Op.PUSH_EXC_INFO, Op.POP_EXCEPT, Op.CHECK_EXC_MATCH, Op.CHECK_EG_MATCH, Op.BEFORE_WITH,
             Op.WITH_EXCEPT_START,
         ),
-        (because.LOOP_TRY_WITH, "comes with the breaks issue"),
+        (because.LOOP_TRY_WITH, "loops, try and with are not captured yet"),
     ),
     **dict.fromkeys(
         (

@@ -31,7 +31,15 @@ from bcjit.symbolic_vm.state import (
     ReturnExit,
     State,
 )
-from bcjit.symbolic_vm.values import Known, Lazy, SymCell, SymObject, SymScalar, SymValue
+from bcjit.symbolic_vm.values import (
+    Known,
+    Lazy,
+    SymCell,
+    SymObject,
+    SymScalar,
+    SymTuple,
+    SymValue,
+)
 
 if TYPE_CHECKING:
     from bcjit.bytecode import Instruction, Op
@@ -115,6 +123,7 @@ class Machine:
         self._guarded: set[Guard] = set()
         self._cells: dict[Source, SymCell] = {}
         self._ids = 0
+        self._lists: dict[int, tuple[SymValue, ...]] = {}  # items of lists from outside, as seen first
         self._line: SourceLine | None = None
         self.outside_cell_written = False
 
@@ -151,6 +160,7 @@ class Machine:
         self._journal.clear()
         self._realized.clear()
         self._cells.clear()
+        self._lists.clear()
 
     def new_id(self) -> int:
         """Return a number no object of this capture has."""
@@ -275,8 +285,24 @@ class Machine:
         return found
 
     def contents(self, value: SymObject | SymCell) -> object:
-        """Return what a mutable object holds now."""
-        return self.state.heap.get(value.oid, value.initial)
+        """Return what a mutable object holds now; of a list from outside the length is guarded."""
+        found = self.state.heap.get(value.oid, value.initial)
+        if found is None and isinstance(value, SymObject) and value.pytype is list:
+            return self._outside_items(value)
+        return found
+
+    def _outside_items(self, value: SymObject) -> tuple[SymValue, ...]:
+        assert type(value.obj) is list
+        assert value.source is not None
+        items = self._lists.get(value.oid)
+        if items is None:
+            items = self._lists[value.oid] = tuple(
+                Lazy(Source(SourceKind.ITEM, index, value.source), item)
+                for index, item in enumerate(value.obj)
+            )
+        length = Source(SourceKind.LENGTH, None, value.source)
+        self.guard(GuardKind.EQUALS, length, len(items))
+        return items
 
     def graph_input(self, name: str, meta: Meta, source: Source) -> Node:
         """Make a graph input that is read from `source`."""
@@ -402,7 +428,8 @@ class Machine:
         line: SourceLine | None = None
         while self.state.index not in region.stop:
             instruction = instructions[self.state.index]
-            if instruction.offset != group:
+            starts = instruction.offset != group
+            if starts:
                 group = instruction.offset
                 self.positions[-1] = Position(frame, self.state)
             lineno = instruction.position.lineno or code.co_firstlineno
@@ -412,6 +439,8 @@ class Machine:
             mark = self.mark()
             self.callee = None
             try:
+                if starts:
+                    self._check_limit(instruction)
                 leave = self._step(frame, instruction)
             except GraphBreak as cause:
                 if cause.line is None:
@@ -430,11 +459,15 @@ class Machine:
                 return leave
         return FallExit(self.state)
 
-    def _step(self, frame: Frame, instruction: Instruction) -> Exit | None:
-        self.steps += instruction.op not in self._prologue
+    def _check_limit(self, instruction: Instruction) -> None:
+        """Give up the instruction that is one too many; those before it stay captured."""
+        if instruction.op in self._prologue or any(map(_holds_cell, self.state.stack)):
+            return
+        self.steps += 1
         if self.steps > config.capture_limit:
-            # Only the instruction that is reached last is given up; those before it stay captured.
             break_graph(because.CAPTURE_LIMIT, f"{config.capture_limit} instructions")
+
+    def _step(self, frame: Frame, instruction: Instruction) -> Exit | None:
         state = self.state
         self.state = state.at(state.index + 1)
         line = self.line
@@ -463,3 +496,10 @@ class Machine:
         assert isinstance(leave, ReturnExit)
         self.state = replace(caller, heap=leave.state.heap, effects=leave.state.effects)
         return leave
+
+
+def _holds_cell(value: SymValue) -> bool:
+    """Whether a stack slot is a cell, or the closure of a function that is being made: neither lasts over a break."""
+    return isinstance(value, SymCell) or (
+        isinstance(value, SymTuple) and any(map(_holds_cell, value.items))
+    )

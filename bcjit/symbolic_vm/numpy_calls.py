@@ -15,7 +15,7 @@ import numpy as np
 import bcjit.symbolic_vm.break_reasons as because
 from bcjit import ops
 from bcjit.dims import Expr
-from bcjit.fx_graph import Node, NodeKind
+from bcjit.fx_graph import Node, NodeKind, nodes_in
 from bcjit.meta import ArrayMeta, Meta, ScalarMeta
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.machine import Machine
@@ -52,6 +52,8 @@ def operand(vm: Machine, value: SymValue) -> tuple[object, object]:
             return value.payload, value.payload
         return ScalarMeta(value.pytype), value.payload
     if isinstance(value, Known):
+        if type(value.value) is tuple:
+            return operand(vm, SymTuple(None, tuple(Known(None, v) for v in value.value)))
         if isinstance(value.value, _LEAF_TYPES):
             return value.value, value.value
     elif isinstance(value, SymTuple):
@@ -96,7 +98,14 @@ def call_op(
     if inferred.alias == "same" and not inferred.writes:
         return vm.realize(_argument(args, kwargs, inferred.view_of))
     writes = tuple(_node(_argument(args, kwargs, place), vm) for place in inferred.writes)
-    if inferred.torn and any(map(_from_outside, writes)) and not _is_one_store(target):
+    if (
+        inferred.torn
+        and any(map(_from_outside, writes))
+        and not (
+            _is_one_store(target)
+            and _is_all_or_apart(vm, writes, (*held, *(p[1] for p in pairs.values())))
+        )
+    ):
         # After a flag it could not be told whether the store was done: it can neither be repeated nor be left.
         break_graph(because.NUMPY_UNSUPPORTED, f"{_spelling(target)} into an array from outside")
     source = None if inferred.view_of is None else _argument(args, kwargs, inferred.view_of)
@@ -132,7 +141,8 @@ def call_op(
         )
     if inferred.alias == "same" and source is not None:
         # The call gave back one of its arguments (``out=``, ``+=``): the same object.
-        return vm.realize(source)
+        value = vm.realize(source)
+        return vm.realize(value.items[0]) if isinstance(value, SymTuple) else value  # out=(x,)
     return _result(node, results)
 
 
@@ -204,11 +214,39 @@ def _is_one_store(target: object) -> bool:
     return isinstance(target, np.ufunc) or any(target is store for store in _STORES)
 
 
-def _from_outside(node: Node) -> bool:
-    """Whether a node's memory may be that of an input: others can see what is written there."""
+def _is_all_or_apart(vm: Machine, writes: Sequence[Node], operands: object) -> bool:
+    """Whether each operand is the very array that is written, or shares no memory with it.
+
+    Where they share a part, NumPy writes into a copy, and drops it when a flag raises (NumPy's nditer_constr.c,
+    ``NpyIter_Deallocate``), or it does not, by the order of their elements.
+    """
+    return all(
+        node is written or (_owner(node) is not _owner(written) and not _overlap(vm, node, written))
+        for node in nodes_in(operands)
+        for written in writes
+    )
+
+
+def _overlap(vm: Machine, left: Node, right: Node) -> bool:
+    """Whether two inputs share memory now; that they do not is guarded where anything is written."""
+    owners = _owner(left), _owner(right)
+    if any(owner.kind is not NodeKind.INPUT for owner in owners):
+        return False
+    one, other = (vm.fetch(vm.input_sources[owner]) for owner in owners)
+    arrays = isinstance(one, np.ndarray) and isinstance(other, np.ndarray)
+    return arrays and np.may_share_memory(one, other)
+
+
+def _owner(node: Node) -> Node:
+    """Return the node whose memory this is, as far as is known."""
     while node.view_of is not None:
         node = node.view_of
-    return node.kind is NodeKind.INPUT
+    return node
+
+
+def _from_outside(node: Node) -> bool:
+    """Whether a node's memory may be that of an input: others can see what is written there."""
+    return _owner(node).kind is NodeKind.INPUT
 
 
 def call_scalar(

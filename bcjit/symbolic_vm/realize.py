@@ -122,8 +122,7 @@ def _list(vm: Machine, value: Lazy) -> SymValue:
     source = _source(value)
     assert type(value.obj) is list
     vm.guard(GuardKind.TYPE, source, list)
-    vm.guard(GuardKind.EQUALS, Source(SourceKind.LENGTH, None, source), len(value.obj))
-    return SymObject(source, list, vm.new_id(), _items(source, tuple(value.obj)), value.obj)
+    return SymObject(source, list, vm.new_id(), None, value.obj)
 
 
 def _items(source: Source, items: tuple[object, ...]) -> tuple[SymValue, ...]:

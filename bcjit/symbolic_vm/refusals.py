@@ -1,6 +1,6 @@
 """Which code objects are not interpreted at all, and why; facts about code only.
 
-Loops, ``try`` and ``with`` come with the breaks issue; suspended frames can never be replaced.
+Loops, ``try`` and ``with`` are not captured yet; suspended frames can never be replaced.
 """
 
 from __future__ import annotations

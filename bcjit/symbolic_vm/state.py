@@ -55,7 +55,7 @@ class State:
     # Contents of mutable objects that were made or changed.
     heap: Mapping[int, object] = field(default_factory=dict)
     effects: tuple[Effect, ...] = ()
-    blocks: tuple[object, ...] = ()  # protected regions entered (breaks issue)
+    blocks: tuple[object, ...] = ()  # protected regions entered (for later: breaks inside them)
 
     # Written out: these are made for every instruction, and `replace` takes five times as long.
 

@@ -137,7 +137,7 @@ class SymObject(SymValue):
     """A list, dict or set. `initial` holds the contents until the first write puts them into the heap.
 
     The contents of a list or set are a tuple of values; of a dict a tuple of `DictItem` in order.
-    A dict from outside that has only been read by key has `initial` None.
+    One from outside has `initial` None: a list's items are asked of the machine, a dict is read by key.
     """
 
     pytype: type
