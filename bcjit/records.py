@@ -61,7 +61,7 @@ _METHODS: Final = (
 
 def _written(cls: type, *, init: bool, eq: bool, frozen: bool) -> dict[str, object]:
     """Return the methods that are made of source for a class."""
-    fields = dataclasses.fields(cls)  # type: ignore[arg-type] # it has just been made one
+    fields = dataclasses.fields(cls)
     methods: dict[str, object] = {}
     if init:
         methods["__init__"] = _init(cls, [field for field in fields if field.init], frozen=frozen)
@@ -70,7 +70,9 @@ def _written(cls: type, *, init: bool, eq: bool, frozen: bool) -> dict[str, obje
         mine, yours = (
             "".join(f"{owner}.f{i}, " for i in range(len(compared))) for owner in ("self", "other")
         )
-        same = f"return ({mine}) == ({yours}) if other.__class__ is self.__class__ else NotImplemented"
+        same = (
+            f"return ({mine}) == ({yours}) if other.__class__ is self.__class__ else NotImplemented"
+        )
         methods["__eq__"] = _function(cls, f"def __eq__(self, other): {same}", compared, {})
         methods["__hash__"] = None
         if frozen:
