@@ -8,9 +8,12 @@ import pytest
 from conftest import FIXED_SEED, FULL
 from differential import Setting, World, args, assert_same
 from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
 from programs import copy_arguments, function_from
 from strategies import argument_sets, programs
-from under_test import TRANSFORMS
+from under_test import TRANSFORMS, compile_failing
+
+from bcjit.config import config
 
 FRESH_SEED = int(os.environ.get("BCJIT_FRESH_SEED", "0"))
 EXAMPLES = 2_000 if FULL else 25
@@ -56,6 +59,25 @@ def test_fixed_slice_cannot_be_told_from_plain(backend, source):
 @given(source=programs(14))
 def test_fresh_slice_cannot_be_told_from_plain(source):
     check(source, TRANSFORMS["eager"])
+
+
+@settings(generated, derandomize=False, max_examples=max(EXAMPLES // 2, 1))
+@seed(FRESH_SEED)
+@given(
+    source=programs(8),
+    limit=st.sampled_from([1, 2, 3, 5, 8, 13, 21, 34]),
+    cache=st.sampled_from([1, 8, 100]),
+)
+def test_fresh_slice_of_interrupted_captures(source, limit, cache):
+    with config.override(capture_limit=limit, part_limit=10_000, cache_limit=cache):
+        check(source, TRANSFORMS["eager"])
+
+
+@settings(generated, derandomize=False, max_examples=max(EXAMPLES // 2, 1))
+@seed(FRESH_SEED)
+@given(source=programs(8), node=st.integers(0, 9))
+def test_fresh_slice_of_failing_graphs(source, node):
+    check(source, lambda fn: compile_failing(fn, node))
 
 
 def test_most_generated_programs_return():
