@@ -1,4 +1,4 @@
-"""Makes functions from source text, with real file and line facts; it knows no compiler.
+"""Makes functions from source text, with real file and line facts; it compiles nothing.
 
 Source made at run time is put into `linecache` under a file name of its own, so that tracebacks and
 warnings have lines to show, as for a module on disk.
@@ -89,14 +89,9 @@ def module_from(source: str, label: str) -> types.ModuleType:
     linecache.cache[filename] = (len(source), None, lines, filename)
     module = types.ModuleType(f"{label}_{digest}")
     module.__file__ = filename
-    # A stand-in until it exists: in plain code a graph break does nothing.
-    module.__dict__["graph_break"] = getattr(bcjit, "graph_break", _nothing)
+    module.__dict__["graph_break"] = bcjit.graph_break
     exec(compile(source, filename, "exec"), module.__dict__)
     return module
-
-
-def _nothing() -> None:
-    return None
 
 
 def function_from(source: str, label: str, name: str = "f") -> Callable[..., Any]:

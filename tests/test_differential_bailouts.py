@@ -6,9 +6,7 @@ import pytest
 from conftest import FULL
 from corpus import ENTRIES
 from differential import PLAIN, Setting, compare, observe
-from under_test import COMPILES, TRANSFORMS, compile_failing, most_nodes
-
-pytestmark = pytest.mark.skipif(not COMPILES, reason="needs bcjit.compile")
+from under_test import TRANSFORMS, compile_failing, most_nodes
 
 CHOSEN = [e for e in ENTRIES if e.expects_capture]
 if not FULL:

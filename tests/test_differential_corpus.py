@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from corpus import ENTRIES
 from differential import STANDARD_SETTINGS, assert_same, observe
-from under_test import COMPILES, TRANSFORMS, captured_nodes
+from under_test import TRANSFORMS, captured_nodes
 
 IDS = [entry.name for entry in ENTRIES]
 
@@ -17,7 +17,6 @@ def test_function_cannot_be_told_from_plain(entry, backend):
     assert_same(entry.make, TRANSFORMS[backend], settings, f"{entry.name} under {backend}")
 
 
-@pytest.mark.skipif(not COMPILES, reason="needs bcjit.compile")
 @pytest.mark.parametrize("entry", [e for e in ENTRIES if e.expects_capture], ids=lambda e: e.name)
 def test_function_is_captured(entry):
     world = entry.make()

@@ -10,11 +10,9 @@ import pytest
 from conftest import FULL
 from corpus import ENTRIES
 from differential import PLAIN, Setting, compare, observe
-from under_test import COMPILES, TRANSFORMS, code_length
+from under_test import TRANSFORMS, code_length
 
 from bcjit.config import config
-
-pytestmark = pytest.mark.skipif(not COMPILES, reason="needs bcjit.compile")
 
 # Without BCJIT_FULL every fourth function, and of its limits all small ones and every fifth.
 CHOSEN = ENTRIES if FULL else ENTRIES[::4]

@@ -12,15 +12,12 @@ import numpy as np
 import pytest
 from conftest import FULL
 from programs import function_from
-from under_test import COMPILES, compile_eager
-
-pytestmark = pytest.mark.skipif(not COMPILES, reason="needs bcjit.compile")
+from under_test import compile_eager
 
 CALLS = 100_000 if FULL else 4_000
 ROUNDS = 1_000 if FULL else 60
-GROWTH = (
-    3 << 20
-)  # bytes: what allocators may keep; a leak of 50 bytes a call or 5 kB a round is more
+# Bytes that allocators may keep. In full runs a leak of 50 bytes a call or 5 kB a round is more.
+GROWTH = 3 << 20
 
 SOURCES = {
     "whole": "def f(x, k):\n    y = x * k + 1\n    return y, y[1:], [x, y]\n",

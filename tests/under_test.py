@@ -1,4 +1,4 @@
-"""The compilers under test: one transform a backend; without bcjit.compile, the identity.
+"""The compilers under test: one transform a backend.
 
 The only test module that knows how a backend is named and made.
 """
@@ -9,8 +9,8 @@ import io
 import types
 
 import bcjit
-
-COMPILES = hasattr(bcjit, "compile")
+from bcjit.backends import PrintBackend
+from bcjit.backends.testing import CountingBackend, FailingBackend
 
 
 def _compile(fn, backend):
@@ -20,11 +20,6 @@ def _compile(fn, backend):
     return bcjit.compile(fn, backend=backend)
 
 
-def identity(fn):
-    """Compile nothing."""
-    return fn
-
-
 def compile_eager(fn):
     """Compile under the eager backend."""
     return _compile(fn, "eager")
@@ -32,22 +27,16 @@ def compile_eager(fn):
 
 def compile_print(fn):
     """Compile under the print backend; what it prints goes elsewhere than the function's own prints."""
-    from bcjit.backends import PrintBackend
-
     return _compile(fn, PrintBackend(io.StringIO()))
 
 
 def compile_counting(fn):
     """Compile under the backend that counts."""
-    from bcjit.backends.testing import CountingBackend
-
     return _compile(fn, CountingBackend())
 
 
 def compile_failing(fn, at):
     """Compile so that each graph fails before its node `at`."""
-    from bcjit.backends.testing import FailingBackend
-
     return _compile(fn, FailingBackend(at=at))
 
 
@@ -85,8 +74,4 @@ def code_length(fn):
     return count(fn.__code__, fn.__globals__, 0)
 
 
-TRANSFORMS = (
-    {"eager": compile_eager, "print": compile_print, "counting": compile_counting}
-    if COMPILES
-    else {"eager": identity}
-)
+TRANSFORMS = {"eager": compile_eager, "print": compile_print, "counting": compile_counting}
