@@ -299,7 +299,7 @@ def _check_arguments(backend: object, fullgraph: object, dynamic: object, option
     if options is not None and not isinstance(options, Mapping):
         raise ArgumentTypeError(f"options: a dict of options is expected, got {options!r}")
     if options:
-        raise ArgumentError(f"options: no backend has options yet, got {sorted(options)}")
+        raise ArgumentError(f"options: no backend has options yet, got {list(options)}")
 
 
 def explain(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
