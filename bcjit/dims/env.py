@@ -230,6 +230,9 @@ class ShapeEnv:
             return self.simplify(left)
         if left == 1:
             return self.simplify(right)
+        size = self.simplify(left)
+        if size == self.simplify(right):
+            return size
         same = Relation("==", left, right)
         left_one, right_one = Relation("==", left, 1), Relation("==", right, 1)
         if self.known(same):
