@@ -253,7 +253,8 @@ def compile(  # noqa: A001
         return functools.partial(
             compile, backend=backend, fullgraph=fullgraph, dynamic=dynamic, options=options
         )
-    if not callable(fn) and not isinstance(fn, classmethod):
+    given: object = fn
+    if not callable(given) and not isinstance(given, classmethod):
         raise ArgumentTypeError(
             f"fn: a function is expected, got {type(fn).__name__}: {fn!r}; write bcjit.compile(f) or @bcjit.compile"
         )

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(not COMPILES, reason="needs bcjit.compile")
 
 DIALECTS = dialects._DIALECTS
 RUNNING = sys.version_info[:2]
-LATER = "not captured yet"
+LATER = "loops, try and with are not captured yet"
 # Opcodes that only code of loops, try and with has.
 LOOP_TRY_WITH = {
     Op.GET_ITER, Op.FOR_ITER, Op.END_FOR, Op.JUMP_NO_INTERRUPT, Op.LOAD_FAST_AND_CLEAR, Op.PUSH_EXC_INFO,

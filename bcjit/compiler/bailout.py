@@ -19,8 +19,8 @@ from bcjit.bytecode import Op, resume_code
 from bcjit.compiler.error_state import FlagRaised, pending_actions
 from bcjit.compiler.recipes import CannotRebuild, FromGraph, Nothing, Recipe, RecipeMaker, walk
 from bcjit.compiler.restore import NOTHING, Restorer
-from bcjit.dims import Expr
 from bcjit.config import config
+from bcjit.dims import Expr
 from bcjit.errors import BackendError, InternalError
 from bcjit.fx_graph import Graph, Node, NodeKind, is_generated, locate_failure
 from bcjit.guards import Roots

@@ -201,7 +201,9 @@ class FunctionCompiler:
         if part.entries:
             self._explain_miss(spec, roots, compiled=not full)
         if full:
-            part.on_miss = None  # the entries stay; asking again for each new variant would cost every call
+            part.on_miss = (
+                None  # the entries stay; asking again for each new variant would cost every call
+            )
             return None
         self.cache.captures += 1
         self.listing = decode(self.code)

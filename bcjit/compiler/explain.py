@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bcjit.config import config
 from bcjit.code_cache import CacheEntry, CodeCache, Miss, Problem
+from bcjit.config import config
 from bcjit.fx_graph import Graph
 from bcjit.guards import describe
 from bcjit.records import dataclass

@@ -102,9 +102,8 @@ def _index_text(key: Operand) -> str:
 
 
 def _call_text(node: Node) -> str:
-    if node.kind is NodeKind.CALL and not node.kwargs:
-        if node.target is operator.getitem and len(node.args) == 2:
-            return f"{operand_text(node.args[0])}[{_index_text(node.args[1])}]"
+    if node.target is operator.getitem and len(node.args) == 2 and not node.kwargs:
+        return f"{operand_text(node.args[0])}[{_index_text(node.args[1])}]"
     operands = [operand_text(arg) for arg in node.args]
     operands.extend(f"{key}={operand_text(arg)}" for key, arg in node.kwargs.items())
     head = target_name(node.target) if node.kind is NodeKind.CALL else node.kind.value

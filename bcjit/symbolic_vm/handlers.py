@@ -25,7 +25,16 @@ __all__ = ["BREAKS", "CALL_OPS", "HANDLERS", "PROLOGUE"]
 
 # Where a capture never stops: what sets a frame up, and what completes a function (3.13), which cannot be made
 # again while its closure is missing.
-PROLOGUE: Final = frozenset({Op.MAKE_CELL, Op.COPY_FREE_VARS, Op.RESUME, Op.SET_FUNCTION_ATTRIBUTE})
+PROLOGUE: Final = frozenset(
+    {
+        Op.MAKE_CELL,
+        Op.COPY_FREE_VARS,
+        Op.RESUME,
+        Op.LOAD_CLOSURE,
+        Op.MAKE_FUNCTION,
+        Op.SET_FUNCTION_ATTRIBUTE,
+    }
+)
 CALL_OPS: Final = frozenset({Op.CALL, Op.CALL_KW, Op.CALL_FUNCTION_EX})
 # Importing these fills the tables.
 _LOADED: Final = (

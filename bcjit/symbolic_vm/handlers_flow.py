@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import CellType
 from typing import cast
 
 import bcjit.symbolic_vm.break_reasons as because
 from bcjit.bytecode import Instruction, Op
+from bcjit.guards import Source, SourceKind
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.builtin_calls import items_of
 from bcjit.symbolic_vm.calls import call
@@ -17,12 +19,14 @@ from bcjit.symbolic_vm.operators import (
     identical,
     truth,
 )
+from bcjit.symbolic_vm.realize import outside_cell
 from bcjit.symbolic_vm.state import Exit, Frame, ReturnExit
 from bcjit.symbolic_vm.subscripts import (
     dict_items,
 )
 from bcjit.symbolic_vm.values import (
     Known,
+    Lazy,
     Null,
     SymCell,
     SymFunction,
@@ -106,13 +110,26 @@ def _set_function_attribute(vm: Machine, frame: Frame, instruction: Instruction)
     vm.push(_with_attribute(vm, function, argument_name(instruction), part))
 
 
+def _closure_cells(vm: Machine, function: SymFunction, part: SymValue) -> tuple[SymCell, ...]:
+    """Return the cells of a closure tuple: made here, or by the part before, which left the tuple on the stack."""
+    tuple_source = vm.realize(part).source
+    cells = []
+    for index, (item, name) in enumerate(
+        zip(items_of(vm, part, "closure"), function.code.co_freevars, strict=True)
+    ):
+        if isinstance(item, SymCell):
+            cells.append(item)
+        elif isinstance(item, Lazy) and isinstance(item.obj, CellType) and tuple_source is not None:
+            source = Source(SourceKind.CELL_OF, index, tuple_source)
+            cells.append(outside_cell(vm, item.obj, source, name))
+        else:
+            break_graph(because.NO_RULE, "a closure over cells that are on the stack")
+    return tuple(cells)
+
+
 def _with_attribute(vm: Machine, function: SymFunction, name: str, part: SymValue) -> SymFunction:
     if name == "closure":
-        items = items_of(vm, part, "closure")
-        cells = tuple(cell for cell in items if isinstance(cell, SymCell))
-        if len(cells) != len(items):
-            break_graph(because.NO_RULE, "a closure over cells that are on the stack")
-        return replace(function, closure=cells)
+        return replace(function, closure=_closure_cells(vm, function, part))
     if name == "defaults":
         return replace(function, defaults=items_of(vm, part, "defaults"))
     if name == "kwdefaults":

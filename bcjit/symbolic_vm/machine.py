@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from bcjit.meta import Meta
     from bcjit.symbolic_vm.state import Frame
 
-__all__ = ["Machine", "Mark", "Settings"]
+__all__ = ["Machine", "Mark", "Settings", "holds_cell"]
 
 Handler = Callable[["Machine", "Frame", "Instruction"], Exit | None]
 Realizer = Callable[["Machine", Lazy], SymValue]
@@ -123,7 +123,9 @@ class Machine:
         self._guarded: set[Guard] = set()
         self._cells: dict[Source, SymCell] = {}
         self._ids = 0
-        self._lists: dict[int, tuple[SymValue, ...]] = {}  # items of lists from outside, as seen first
+        self._lists: dict[
+            int, tuple[SymValue, ...]
+        ] = {}  # items of lists from outside, as seen first
         self._line: SourceLine | None = None
         self.outside_cell_written = False
 
@@ -439,8 +441,9 @@ class Machine:
             mark = self.mark()
             self.callee = None
             try:
-                if starts:
-                    self._check_limit(instruction)
+                self.steps += instruction.op not in self._prologue
+                if starts and self.steps > config.capture_limit:
+                    self._stop_at(instruction)
                 leave = self._step(frame, instruction)
             except GraphBreak as cause:
                 if cause.line is None:
@@ -459,12 +462,9 @@ class Machine:
                 return leave
         return FallExit(self.state)
 
-    def _check_limit(self, instruction: Instruction) -> None:
+    def _stop_at(self, instruction: Instruction) -> None:
         """Give up the instruction that is one too many; those before it stay captured."""
-        if instruction.op in self._prologue or any(map(_holds_cell, self.state.stack)):
-            return
-        self.steps += 1
-        if self.steps > config.capture_limit:
+        if instruction.op not in self._prologue and not any(map(holds_cell, self.state.stack)):
             break_graph(because.CAPTURE_LIMIT, f"{config.capture_limit} instructions")
 
     def _step(self, frame: Frame, instruction: Instruction) -> Exit | None:
@@ -498,8 +498,8 @@ class Machine:
         return leave
 
 
-def _holds_cell(value: SymValue) -> bool:
+def holds_cell(value: SymValue) -> bool:
     """Whether a stack slot is a cell, or the closure of a function that is being made: neither lasts over a break."""
     return isinstance(value, SymCell) or (
-        isinstance(value, SymTuple) and any(map(_holds_cell, value.items))
+        isinstance(value, SymTuple) and any(map(holds_cell, value.items))
     )

@@ -176,6 +176,8 @@ def _function(vm: Machine, value: Lazy) -> SymValue:
     source = _source(value)
     function = value.obj
     assert isinstance(function, types.FunctionType)
+    if len(function.__closure__ or ()) != len(function.__code__.co_freevars):
+        return _instance(vm, value)  # not whole yet (3.13, before SET_FUNCTION_ATTRIBUTE)
     if (
         ops.lookup(function) is not None
     ):  # np.ones and others are Python functions, and operations all the same

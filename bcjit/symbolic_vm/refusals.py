@@ -20,7 +20,9 @@ __all__ = ["Refusal", "refusal"]
 _SUSPENDS: Final = 0x20 | 0x80 | 0x100 | 0x200
 _OPTIMIZED: Final = 0x01 | 0x02  # CO_OPTIMIZED | CO_NEWLOCALS: a function's code
 # Names of functions that let someone watch the frame from then on: its lines must be the plain ones.
-_WATCHES: Final = frozenset({"breakpoint", "set_trace", "settrace", "setprofile", "set_local_events"})
+_WATCHES: Final = frozenset(
+    {"breakpoint", "set_trace", "settrace", "setprofile", "set_local_events"}
+)
 
 
 @dataclass(frozen=True, slots=True)
