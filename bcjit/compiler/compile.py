@@ -6,6 +6,8 @@ a bug of ours: it is logged once and the frame runs plain (raised under ``config
 
 from __future__ import annotations
 
+import dis
+import logging
 from collections.abc import Callable, Sequence
 from types import CellType, CodeType, FunctionType
 from typing import Any, Final
@@ -23,7 +25,16 @@ from bcjit.config import config
 from bcjit.dims import Expr, Symbol
 from bcjit.errors import BackendError, GraphBreakError, InternalError, SourceLine
 from bcjit.fx_graph import Graph, Node, refuses_warnings, returning_value
-from bcjit.guards import Guard, GuardKind, Roots, compile_guards, fetch, first_failing, sentence
+from bcjit.guards import (
+    Guard,
+    GuardKind,
+    Roots,
+    compile_guards,
+    describe,
+    fetch,
+    first_failing,
+    sentence,
+)
 from bcjit.logs import get_logger, once
 from bcjit.meta import ArrayMeta
 from bcjit.symbolic_vm import (
@@ -260,6 +271,7 @@ class FunctionCompiler:
             next_specs=(),
             plain=nothing,
         )
+        _log_entry(record)
         if cause is not None:
             get_logger("graph_breaks").info("%s", cause)
         if nothing:
@@ -397,9 +409,18 @@ def _keep(graph: Graph, operand: Node | Expr) -> None:
         graph.keep.add(graph.symbols[symbol][0])
 
 
+def _log_entry(record: CacheEntry) -> None:
+    """Tell the channels ``capture`` and ``guards`` of a new entry."""
+    captured, guards = get_logger("capture"), get_logger("guards")
+    if captured.isEnabledFor(logging.INFO):
+        captured.info("%s at %s:\n%s", record.line.function, record.line, record.graph.text())
+    if guards.isEnabledFor(logging.INFO):
+        held = dict.fromkeys(describe(guard) for guard in record.guards)
+        guards.info("%s at %s: %s", record.line.function, record.line, "; ".join(held))
+
+
 def _log_residual(residual: Residual, record: CacheEntry) -> None:
     logger = get_logger("residual")
-    if logger.isEnabledFor(20):
-        logger.info(
-            "%s: %d outputs, returns=%s", record.line, len(residual.outputs), residual.returns
-        )
+    if logger.isEnabledFor(logging.INFO):
+        text = dis.Bytecode(residual.code).dis()
+        logger.info("%s at %s:\n%s", record.line.function, record.line, text)
