@@ -9,6 +9,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# A path entry instead of an import finder, so that a folder named bcjit beside a program (a clone) does not hide the package.
+EDITABLE := --config-settings editable_mode=compat
 PYTEST_ARGS ?= -q -n auto --dist loadfile
 BUILD_INPUTS := pyproject.toml setup.py tools/preflight.py $(wildcard bcjit/csrc/*.c bcjit/csrc/*.h)
 
@@ -41,13 +43,13 @@ bench: $(VENV)/.installed-demo
 $(VENV)/.installed-demo: $(BUILD_INPUTS)
 	@$(PYTHON) tools/preflight.py
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP_INSTALL) -e '.[demo]'
+	$(PIP_INSTALL) $(EDITABLE) -e '.[demo]'
 	@touch $@
 
 $(VENV)/.installed-dev: $(BUILD_INPUTS)
 	@$(PYTHON) tools/preflight.py
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP_INSTALL) -e '.[dev]'
+	$(PIP_INSTALL) $(EDITABLE) -e '.[dev]'
 	@touch $@ $(VENV)/.installed-demo
 
 clean:
