@@ -26,12 +26,12 @@ from bcjit.config import config
 from bcjit.errors import BreakReason, GraphBreakError
 from bcjit.symbolic_vm import REASONS
 
-pytestmark = pytest.mark.skipif(
-    not hasattr(bcjit.compile(lambda: None), "fn"), reason="nothing is compiled here"
-)
-
 DOCS = Path(__file__).parents[1] / "docs"
-REFUSED = ("BRK017", "BRK019", "BRK022")  # the whole frame runs plain: said as a problem, no part ends there
+REFUSED = (
+    "BRK017",
+    "BRK019",
+    "BRK022",
+)  # the whole frame runs plain: said as a problem, no part ends there
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,6 @@ from bcjit.config import config
 from bcjit.errors import SourceLine
 from bcjit.symbolic_vm import PartSpec
 
-pytestmark = pytest.mark.skipif(
-    not hasattr(bcjit.compile(lambda: None), "fn"), reason="nothing is compiled here"
-)
 LINE = SourceLine("model.py", 12, "f")
 
 

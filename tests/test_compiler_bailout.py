@@ -12,12 +12,10 @@ import warnings
 import numpy as np
 import pytest
 from differential import PLAIN, Setting, World, args, compare, observe
-from under_test import COMPILES, TRANSFORMS, captured_nodes, compile_failing, most_nodes
+from under_test import TRANSFORMS, captured_nodes, compile_failing, most_nodes
 
 import bcjit
 from bcjit.compiler.bailout import BailOuts
-
-pytestmark = pytest.mark.skipif(not COMPILES, reason="needs bcjit.compile")
 
 
 # ---------------------------------------------------------------------- failures forced before each node

@@ -19,10 +19,6 @@ import bcjit
 from bcjit.config import config
 from bcjit.guards import GuardKind
 
-pytestmark = pytest.mark.skipif(
-    not hasattr(bcjit.compile(lambda: None), "fn"), reason="nothing is compiled here"
-)
-
 
 @pytest.fixture(autouse=True)
 def _strict():

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from corpus import ENTRIES
 from differential import observe
-from under_test import COMPILES, TRANSFORMS
+from under_test import TRANSFORMS
 
 from bcjit.bytecode import Op, stack_effect
 from bcjit.bytecode import dialect as dialects
@@ -23,8 +23,6 @@ from bcjit.errors import InternalError
 from bcjit.symbolic_vm import BREAKS, CALL_OPS, HANDLERS, REASONS
 from bcjit.symbolic_vm.handlers import PROLOGUE
 from bcjit.symbolic_vm.machine import Machine
-
-pytestmark = pytest.mark.skipif(not COMPILES, reason="needs bcjit.compile")
 
 DIALECTS = dialects._DIALECTS
 RUNNING = sys.version_info[:2]
