@@ -215,7 +215,11 @@ class BailOuts:
             Roots(values, func, closure), self.graph, computed, _cells(func, closure)
         )
         stand_in: object = NOTHING
-        if isinstance(exc, FlagRaised) and _changes_its_operand(node):
+        if (
+            isinstance(exc, FlagRaised)
+            and _changes_its_operand(node)
+            and not _flags_before_the_loop(node, restorer)
+        ):
             # The write is done and only its warning is due: the operation must not be done again.
             stand_in = _completed(node, computed, exc.status)
         return _resume(record, restorer, stand_in, self.get_part)
@@ -255,6 +259,26 @@ def _changes_its_operand(node: Node) -> bool:
         inputs = node.args[: target.nin]
         return target.signature is None and any(w is arg for w in node.writes for arg in inputs)
     return getattr(target, "__name__", "") in _UFUNC_NAMES and target is not operator.imatmul
+
+
+def _flags_before_the_loop(node: Node, restorer: Restorer) -> bool:
+    """Whether it was the cast of a Python number to the loop's dtype that raised a flag: nothing is stored then."""
+    target = node.target
+    ufunc = target if isinstance(target, np.ufunc) else getattr(np, _UFUNC_NAMES[target.__name__])  # type: ignore[attr-defined]
+    values = [restorer.operand(operand) for operand in node.args[: ufunc.nin]]
+    kinds = [v.dtype if isinstance(v, np.ndarray | np.generic) else type(v) for v in values]
+    written = restorer.operand(node.writes[0])
+    assert isinstance(written, np.ndarray)
+    loop = ufunc.resolve_dtypes((*kinds, written.dtype), casting="same_kind")
+    modes = {k: "ignore" if mode == "ignore" else "raise" for k, mode in np.geterr().items()}
+    with np.errstate(**modes):  # type: ignore[arg-type]
+        for value, dtype in zip(values, loop, strict=False):
+            if isinstance(value, int | float | complex) and not isinstance(value, np.generic):
+                try:
+                    np.asarray(value).astype(dtype)
+                except FloatingPointError:
+                    return True
+    return False
 
 
 def _completed(node: Node, computed: dict[Node, object], status: int) -> object:

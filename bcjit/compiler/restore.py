@@ -94,7 +94,7 @@ class Restorer:
         if isinstance(recipe, FromSource):
             return fetch(recipe.source, self._roots)
         if isinstance(recipe, FromGraph):
-            return self._operand(recipe.operand)
+            return self.operand(recipe.operand)
         if isinstance(recipe, Closure):
             return self.cells[recipe.slot]
         assert isinstance(recipe, Build | MakeFunction)
@@ -104,10 +104,13 @@ class Restorer:
             )
         return self._made[recipe.key]
 
-    def _operand(self, operand: Node | Expr) -> object:
+    def operand(self, operand: object) -> object:
+        """Return what an operand of the graph was; constants are themselves."""
         if isinstance(operand, Node):
             return operand.target if operand.kind is NodeKind.CONST else self._computed[operand]
-        return operand.evaluate({symbol: self._symbol(symbol) for symbol in operand.symbols()})
+        if isinstance(operand, Expr):
+            return operand.evaluate({symbol: self._symbol(symbol) for symbol in operand.symbols()})
+        return operand
 
     def _symbol(self, symbol: Symbol) -> int:
         node, axis = self._graph.symbols[symbol]

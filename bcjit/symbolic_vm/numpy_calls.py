@@ -98,13 +98,8 @@ def call_op(
     if inferred.alias == "same" and not inferred.writes:
         return vm.realize(_argument(args, kwargs, inferred.view_of))
     writes = tuple(_node(_argument(args, kwargs, place), vm) for place in inferred.writes)
-    if (
-        inferred.torn
-        and any(map(_from_outside, writes))
-        and not (
-            _is_one_store(target)
-            and _is_all_or_apart(vm, writes, (*held, *(p[1] for p in pairs.values())))
-        )
+    if any(map(_from_outside, writes)) and not _resumes_after_flag(
+        vm, target, inferred, writes, held, {name: pair[1] for name, pair in pairs.items()}
     ):
         # After a flag it could not be told whether the store was done: it can neither be repeated nor be left.
         break_graph(because.NUMPY_UNSUPPORTED, f"{_spelling(target)} into an array from outside")
@@ -207,6 +202,29 @@ _STORES: Final = (
     operator.ilshift,
     operator.irshift,
 )
+
+
+def _resumes_after_flag(
+    vm: Machine,
+    target: Callable[..., object],
+    inferred: ops.Inferred,
+    writes: Sequence[Node],
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
+) -> bool:
+    """Whether it is known, when a call that writes raises a flag, if its store is done or can be done again."""
+    if not inferred.can_fail:
+        return True
+    if _is_one_store(target):
+        return not inferred.torn or _is_all_or_apart(vm, writes, (*args, *kwargs.values()))
+    # Other functions may be anywhere in their work: they must not have changed what they read.
+    reads = [arg for place, arg in enumerate(args) if place not in inferred.writes]
+    reads += [value for name, value in kwargs.items() if name not in inferred.writes]
+    return not inferred.torn and all(
+        _owner(node) is not _owner(written) and not _overlap(vm, node, written)
+        for node in nodes_in(reads)
+        for written in writes
+    )
 
 
 def _is_one_store(target: object) -> bool:
