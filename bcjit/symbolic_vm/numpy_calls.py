@@ -31,7 +31,7 @@ from bcjit.symbolic_vm.values import (
     SymValue,
 )
 
-__all__ = ["call_op", "call_scalar", "describe", "no_rule", "opaque_call", "operand"]
+__all__ = ["call_op", "call_scalar", "describe", "no_rule", "operand"]
 
 _LEAF_TYPES: Final = (bool, int, float, complex, str, type(None), type(Ellipsis), type, np.dtype)
 
@@ -283,12 +283,6 @@ def call_scalar(
     symbol = vm.env.symbol(vm.fresh_name(node.name), "data", nonnegative=False)
     vm.graph.bind_symbol(symbol, node, None)
     return SymScalar(None, int, symbol.expr)
-
-
-def opaque_call(vm: Machine, function: Callable[..., object], args: Sequence[SymValue]) -> SymValue:
-    """Break: opaque nodes of unknown result have no meta yet."""
-    del vm, args
-    return break_graph(because.UNKNOWN_CALL, getattr(function, "__qualname__", repr(function)))
 
 
 def _argument(args: Sequence[SymValue], kwargs: Mapping[str, SymValue], place: object) -> SymValue:
