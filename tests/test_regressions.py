@@ -1,0 +1,360 @@
+"""Defects that adversarial programs found, each with the value plain Python gives; none may come back.
+
+A test states the fact that was wrong. Where values are not enough (warnings, tracebacks, argument writes) the program also goes
+through `assert_same`.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import pdb  # noqa: T100 - the subject
+import re
+import signal
+import sys
+import traceback
+import warnings
+
+import numpy as np
+import pytest
+from differential import PLAIN, Setting, World, args, assert_same
+from under_test import compile_eager
+
+import bcjit
+from bcjit.compiler import compile as compile_module
+
+RAISING = Setting(errstate={"all": "raise"})
+EVERY_FLAG = (PLAIN, RAISING, Setting("error"))
+
+
+def same(fn, *calls, settings=(PLAIN,)):
+    assert_same(lambda: World(fn, calls), compile_eager, settings)
+
+
+# ---------------------------------------------------------------------- guards that were missing
+def _two_scalers(k):
+    def times(x):
+        return x * k
+
+    def plus(x):
+        return x + k
+
+    return times, plus
+
+
+def test_callees_that_shared_a_cell_need_not_share_it_later():
+    times_2, plus_2 = _two_scalers(2.0)
+    times_3, plus_3 = _two_scalers(3.0)
+
+    def f(x, g, h):
+        return g(x) + h(x)
+
+    compiled = compile_eager(f)
+    x = np.ones(2)
+    assert compiled(x, times_2, times_2).tolist() == [4.0, 4.0]
+    assert compiled(x, times_2, times_3).tolist() == [5.0, 5.0]
+    assert compiled(x, times_2, plus_2).tolist() == [5.0, 5.0]
+    assert compiled(x, times_2, plus_3).tolist() == [6.0, 6.0]
+    assert compiled(x, times_3, plus_2).tolist() == [6.0, 6.0]
+
+
+def test_own_cell_and_that_of_a_callee_need_not_stay_the_same():
+    def pair(k):
+        def g(x):
+            return x * k
+
+        def f(x, h):
+            return h(x) + k
+
+        return f, g
+
+    f, own = pair(2.0)
+    _, other = pair(3.0)
+    compiled = compile_eager(f)
+    x = np.ones(2)
+    assert compiled(x, own).tolist() == [4.0, 4.0]
+    assert compiled(x, other).tolist() == [5.0, 5.0]
+    assert compiled(x, own).tolist() == [4.0, 4.0]
+
+
+def test_class_that_becomes_callable_is_seen():
+    class Thing:
+        pass
+
+    thing = Thing()
+    compiled = compile_eager(lambda x, o: (x * 2, callable(o)))
+    assert compiled(np.ones(1), thing)[1] is False
+    Thing.__call__ = lambda self: 1
+    assert compiled(np.ones(1), thing)[1] is True
+
+
+def test_cell_that_is_empty_on_a_later_call_fails_at_its_del():
+    k = 1
+
+    def f(x):
+        nonlocal k
+        y = x * 2
+        if len(y) == 2:
+            k = 1
+        del k
+        return y
+
+    compiled = compile_eager(f)
+    compiled(np.ones(3))
+    with pytest.raises(NameError) as caught:
+        compiled(np.ones(3))
+    assert caught.traceback[-1].lineno + 1 == f.__code__.co_firstlineno + 5
+
+
+# ---------------------------------------------------------------------- wrong answers
+@pytest.mark.parametrize("name", ["__name__", "__qualname__", "__module__", "mro", "__mro__"])
+@pytest.mark.parametrize(
+    "value", [np.ones(2), [1], 3, np.float64(1)], ids=lambda v: type(v).__name__
+)
+def test_what_only_the_metaclass_has_is_no_attribute_of_an_instance(value, name):
+    compiled = compile_eager(lambda x, o: (x * 2, hasattr(o, name), getattr(o, name, "none")))
+    assert compiled(np.ones(2), value)[1:] == (False, "none")
+
+
+@pytest.mark.parametrize("start", ["", b"", bytearray()], ids=repr)
+def test_sum_refuses_text(start):
+    compiled = compile_eager(lambda x, s: (x * 2, sum((s, s), s)))
+    with pytest.raises(TypeError, match=r"sum\(\) can't sum"):
+        compiled(np.ones(2), start)
+
+
+def test_nan_is_found_by_identity():
+    def f(x):
+        nan = float("nan")
+        other = float("nan")
+        return (
+            x * 2,
+            nan in [1, nan],
+            nan in (other,),
+            (nan, 2) == (nan, len(x)),
+            {nan: 1}.get(nan),
+            len({nan: 1, nan: 2}),  # noqa: F602 - the subject
+            len({nan: 1, other: 2}),
+        )
+
+    assert compile_eager(f)(np.ones(2))[1:] == (True, False, True, 1, 1, 2)
+
+
+def test_tuple_operations_that_change_nothing_give_the_tuple_itself():
+    t = (1, [2])
+    compiled = compile_eager(lambda x, t: (x * 2, t[:], t + (), () + t, t * 1, tuple(t), t[::1]))
+    assert all(item is t for item in compiled(np.ones(2), t)[1:])
+
+
+def test_tuple_operations_that_change_something_give_a_new_tuple():
+    t = (1, [2])
+    compiled = compile_eager(lambda x, t: (x * 2, t[::-1][::-1], t[0:1] + t[1:], t[:1] * 2))
+    got = compiled(np.ones(2), t)[1:]
+    assert got == ((1, [2]), (1, [2]), (1, 1))
+    assert not any(item is t for item in got)
+
+
+@pytest.mark.parametrize(
+    ("make", "use", "value"),
+    [
+        (lambda: re.match("(a)(b)", "ab"), lambda o: o.group(2), "b"),
+        (lambda: re.compile("a"), lambda o: o.match("ab").span(), (0, 1)),
+        (lambda: io.StringIO("abc"), lambda o: o.read(), "abc"),
+        (lambda: frozenset([1]), lambda o: o.union([2]), {1, 2}),
+        (lambda: type("Text", (str,), {})("a"), lambda o: o.upper(), "A"),
+        (lambda: type("Real", (float,), {})(2), lambda o: o.is_integer(), True),
+        (lambda: np.timedelta64(3, "D"), lambda o: o.astype(int), 3),
+        (object, lambda o: o.__eq__(1), NotImplemented),
+        (lambda: np.random.default_rng(5), lambda o: o.integers(1), 0),
+    ],
+    ids=["match", "pattern", "StringIO", "frozenset", "str", "float", "timedelta", "object", "rng"],
+)
+def test_c_method_of_an_object_is_bound_to_it(make, use, value):
+    compiled = compile_eager(lambda x, o: (x * 2, use(o)))
+    for _ in range(2):
+        assert compiled(np.ones(2), make())[1] == value
+
+
+def test_dot_into_a_scalar_array_returns_a_scalar():
+    compiled = compile_eager(lambda x, out: np.dot(x, x, out=out))
+    out = np.array(0.0)
+    got = compiled(np.arange(3.0), out)
+    assert type(got) is np.float64
+    assert (got, out) == (5.0, 5.0)
+
+
+# ---------------------------------------------------------------------- writes and flags
+@pytest.mark.parametrize("name", ["std", "var"])
+def test_flag_in_the_middle_of_a_function_does_not_lose_its_write(name):
+    function = getattr(np, name)
+
+    def f(x, out):
+        x[0] += 0
+        function(x, out=out)
+        return out
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert math.isnan(compile_eager(f)(np.array([np.inf, 1.0]), np.array(0.0)))
+    assert {str(w.message) for w in caught} == {"invalid value encountered in subtract"}
+    same(f, lambda: args(np.array([np.inf, 1.0]), np.array(0.0)), settings=EVERY_FLAG)
+
+
+def test_fill_that_overflows_fills():
+    def f(x, value):
+        x.fill(value)
+        return x
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        got = compile_eager(f)(np.ones(2, dtype=np.float32), np.float64(1e300))
+    assert got.tolist() == [math.inf, math.inf]
+    assert len(caught) == 1
+    same(f, lambda: args(np.ones(2, dtype="f4"), np.float64(1e300)), settings=EVERY_FLAG)
+
+
+@pytest.mark.parametrize(("name", "text"), [("cumprod", "accumulate"), ("prod", "reduce")])
+def test_flag_of_a_written_reduction_names_what_numpy_names(name, text):
+    function = getattr(np, name)
+
+    def f(x, out):
+        function(x, out=out)
+
+    x = np.array([1e-200, 1e-200])
+    out = np.zeros(2) if name == "cumprod" else np.array(0.0)
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError) as caught:
+        compile_eager(f)(x, out)
+    assert str(caught.value) == f"underflow encountered in {text}"
+
+
+@pytest.mark.parametrize("mode", ["call", "log"])
+def test_error_state_without_its_handler_raises_numpys_name_error(mode):
+    def f(x):
+        x *= 1e308
+        return x
+
+    with np.errstate(all=mode), pytest.raises(NameError) as caught:
+        compile_eager(f)(np.full(3, 1e10))
+    assert str(caught.value).startswith(
+        "python callback specified for" if mode == "call" else "log specified for"
+    )
+    same(f, lambda: args(np.full(3, 1e10)), settings=(Setting(errstate={"all": mode}),))
+
+
+# ---------------------------------------------------------------------- lines
+@pytest.mark.parametrize("column", range(190, 264, 3))
+def test_error_far_right_on_a_line_has_its_line(column):
+    pad = " " * column
+    namespace = {}
+    source = f"def f(x):\n    y = x * 2\n    z = 1;{pad}return float(y)\n\n\n\n"
+    exec(compile(source, "far_right.py", "exec"), namespace)
+    same(namespace["f"], lambda: args(np.ones(2)))
+    try:
+        compile_eager(namespace["f"])(np.ones(2))
+    except TypeError as error:
+        frames = traceback.extract_tb(error.__traceback__)
+    assert frames[-1].lineno == 3
+    assert frames[-1].colno == len(f"    z = 1;{pad}return ")
+
+
+# ---------------------------------------------------------------------- signals, recursion, debuggers
+class Alarm(Exception):
+    """An ordinary exception, raised by a signal handler."""
+
+
+@pytest.fixture
+def alarm():
+    """Arrange that a signal handler raises `Alarm`; the test chooses when."""
+
+    def handler(number, frame):
+        raise Alarm
+
+    before = signal.signal(signal.SIGALRM, handler)
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def test_exception_of_a_signal_handler_leaves_a_graph(alarm):
+    x = np.random.RandomState(0).rand(2_000_000)
+
+    def f(x):
+        y = np.sort(x)
+        return np.sort(y[::-1]), np.sort(x), np.sort(x), np.sort(x)
+
+    compiled = compile_eager(f)
+    compiled(x[:3])
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    with pytest.raises(Alarm):
+        for _ in range(100):
+            compiled(x)
+
+
+@pytest.mark.parametrize("stage", ["capture", "build_residual", "compile_guards"])
+def test_exception_of_a_signal_handler_leaves_a_compilation(stage, alarm, monkeypatch, caplog):
+    real = getattr(compile_module, stage)
+    struck = []
+
+    def strike(*arguments, **keywords):
+        if not struck:
+            struck.append(True)
+            signal.raise_signal(signal.SIGALRM)
+        return real(*arguments, **keywords)
+
+    monkeypatch.setattr(compile_module, stage, strike)
+    bcjit.config.strict = False
+    compiled = bcjit.compile(lambda x: x * 2)
+    with pytest.raises(Alarm):
+        compiled(np.ones(2))
+    assert struck
+    assert not caplog.records
+    assert compiled(np.ones(2)).tolist() == [2.0, 2.0]
+    assert len(compiled.graphs) == 1
+
+
+def test_compiling_near_the_recursion_limit_is_like_running_plain(caplog):
+    def leaf(x, n):
+        y = x * n
+        y += 1
+        print(end="")
+        return y.sum()
+
+    def at_depth(fn, depth):
+        return at_depth(fn, depth - 1) if depth else fn(np.ones(2), 3)
+
+    bcjit.config.strict = False
+    room = sys.getrecursionlimit() - len(traceback.extract_stack())
+    for depth in range(max(room - 200, 10), room - 12, 7):
+        compiled = bcjit.compile(leaf)
+        assert at_depth(leaf, depth) == 8.0
+        assert at_depth(compiled, depth) == 8.0
+        assert compiled(np.ones(2), 3) == 8.0
+    assert not caplog.records
+
+
+def _stops_with_pdb(x):
+    y = x * 2
+    breakpoint()  # noqa: T100 - the subject
+    z = y + 1
+    return z.sum()
+
+
+def test_debugger_stops_behind_breakpoint_in_a_compiled_function(monkeypatch):
+    def stops(fn):
+        out = io.StringIO()
+
+        def hook():
+            stdin = io.StringIO("n\np y\nn\np z\nc\n")
+            pdb.Pdb(stdin=stdin, stdout=out, nosigint=True).set_trace(sys._getframe(1))
+
+        monkeypatch.setattr(sys, "breakpointhook", hook)
+        before = sys.gettrace()
+        try:
+            assert fn(np.ones(2)) == 6.0
+        finally:
+            sys.settrace(before)
+        return out.getvalue()
+
+    compiled = compile_eager(_stops_with_pdb)
+    assert "array([2., 2.])" in stops(_stops_with_pdb)
+    assert stops(compiled) == stops(_stops_with_pdb)
