@@ -37,8 +37,6 @@ if _UNSUPPORTED is None or TYPE_CHECKING:
     )
     from bcjit.symbolic_vm import Settings, mark, refusal
 
-    install_error_state()
-    install_foreign_test()
     _Base: type = _core.Dispatcher
 else:
     _Base = object
@@ -362,6 +360,14 @@ def _callee(fn: types.FunctionType, compiler: FunctionCompiler) -> object:
     return fn if own is None else _core.Dispatcher(fn, own.first)
 
 
+def _install() -> None:
+    """Tell the C extension what it asks Python for; done once, and again by tests that have told it something else."""
+    if _UNSUPPORTED is None:
+        install_error_state()
+        install_foreign_test()
+        _core.set_callee_factory(_callee)
+
+
+_install()
 if _UNSUPPORTED is None:
     mark(graph_break, "BRK004")
-    _core.set_callee_factory(_callee)

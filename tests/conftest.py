@@ -18,6 +18,7 @@ import pytest
 from hypothesis import settings
 
 import bcjit
+from bcjit import api
 from bcjit.config import FIELDS, config
 from bcjit.frame_hook import measure_own_coverage
 
@@ -85,6 +86,7 @@ def _global_state() -> Iterator[None]:
     np.seterr(**errors)
     for name, value in fields.items():
         setattr(config, name, value)
+    api._install()  # tests of the C extension tell it other things
     bcjit.reset()
     assert not _hook_armed(), "the frame hook was left armed"
 

@@ -1,6 +1,5 @@
 """The emitter of the tests: carries out an op's expansion with NumPy, one primitive at a time, on real arrays."""
 
-
 import numpy as np
 
 from bcjit.dims import ShapeEnv

@@ -495,6 +495,7 @@ def test_callee_without_a_factory_is_the_function():
     def f():
         return 1
 
+    _core.set_callee_factory(None)
     assert _core.callee(f, Tag()) is f
 
 

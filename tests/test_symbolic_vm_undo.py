@@ -179,7 +179,9 @@ def test_an_instruction_given_up_in_its_middle_leaves_no_trace(name, fn, args, k
             continue
         stops.append(limit)
         before = steps_before(fn, args, kwargs, done, monkeypatch)
-        if before is None:  # a capture tries at least one instruction, and does not stop within a group
+        if (
+            before is None
+        ):  # a capture tries at least one instruction, and does not stop within a group
             cut = done.end.instruction
             assert limit <= 2 or done.frame.listing.group_at(cut.offset)[0] is not cut
             continue
