@@ -177,31 +177,41 @@ class FunctionCompiler:
             )
         try:
             return self._compile(part, spec, func, closure, values)
-        except (GraphBreakError, BackendError):
+        except GraphBreakError:
             raise
         except (RecursionError, MemoryError):
-            return (
-                None  # the stack or the memory is nearly full: plain this time, another try later
-            )
+            return None  # stack or memory is nearly full: plain this time, another try later
         except Exception as error:
-            elsewhere = traceback_from_elsewhere(error)
-            if elsewhere is not None:
-                raise error.with_traceback(elsewhere) from None
-            line = SourceLine(spec.code.co_filename, spec.line, spec.code.co_qualname)
-            if config.strict:
-                message = (
-                    f"compiling {line.function or spec.code.co_name} at {line} failed: {error!r}"
-                )
-                raise InternalError(message) from error
-            self.cache.note(Problem(line, "BUG", "a bug in bcjit", repr(error)))
-            part.skip = True
-            once(
-                get_logger("capture"),
-                ("bug", line, type(error)),
-                f"bug in bcjit: {line} runs as plain Python; please report this: {error!r}",
-                exc_info=error,
-            )
+            foreign = self._foreign(error)
+            if foreign is None and isinstance(error, BackendError):
+                raise
+            if foreign is None:
+                self._report_bug(part, spec, error)
+                return None
+        raise foreign  # outside the handler: it does not get ours as its context
+
+    def _foreign(self, error: Exception) -> BaseException | None:
+        """Return the exception of the program that struck while we worked, with its own traceback; None if it is ours."""
+        cause = error.__cause__ if isinstance(error, BackendError) else error
+        if cause is None:
             return None
+        elsewhere = traceback_from_elsewhere(cause, backends.get_backend(self.backend))
+        return None if elsewhere is None else cause.with_traceback(elsewhere)
+
+    def _report_bug(self, part: _core.Part, spec: PartSpec, error: Exception) -> None:
+        """Let the part run plain and say so once; raise under ``config.strict``."""
+        line = SourceLine(spec.code.co_filename, spec.line, spec.code.co_qualname)
+        if config.strict:
+            message = f"compiling {line.function or spec.code.co_name} at {line} failed: {error!r}"
+            raise InternalError(message) from error
+        self.cache.note(Problem(line, "BUG", "a bug in bcjit", repr(error)))
+        part.skip = True
+        once(
+            get_logger("capture"),
+            ("bug", line, type(error)),
+            f"bug in bcjit: {line} runs as plain Python; please report this: {error!r}",
+            exc_info=error,
+        )
 
     def _compile(
         self, part: _core.Part, spec: PartSpec, func: FunctionType, closure: Closure, values: Values
