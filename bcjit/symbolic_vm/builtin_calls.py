@@ -169,6 +169,10 @@ def _isinstance(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
             )
     if "__class__" in {n for base in pytype.__mro__[:-1] for n in base.__dict__}:
         break_graph(because.NO_RULE, f"isinstance of {pytype.__name__}, which defines __class__")
+    if pytype.__flags__ & HEAP_TYPE and any(
+        cls is not pytype and cls is not object for cls in classes
+    ):
+        break_graph(because.NO_RULE, f"isinstance of {pytype.__name__}, whose bases can be changed")
     return Known(None, any(cls in pytype.__mro__ for cls in classes))
 
 
