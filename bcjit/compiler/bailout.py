@@ -266,6 +266,7 @@ def _flags_before_the_loop(node: Node, restorer: Restorer) -> bool:
     target = node.target
     ufunc = target if isinstance(target, np.ufunc) else getattr(np, _UFUNC_NAMES[target.__name__])  # type: ignore[attr-defined]
     values = [restorer.operand(operand) for operand in node.args[: ufunc.nin]]
+    values = [np.asarray(v) if isinstance(v, list | tuple) else v for v in values]
     kinds = [v.dtype if isinstance(v, np.ndarray | np.generic) else type(v) for v in values]
     written = restorer.operand(node.writes[0])
     assert isinstance(written, np.ndarray)

@@ -20,7 +20,7 @@ from bcjit.compiler.recipes import (
     Recipe,
 )
 from bcjit.dims import Expr, Symbol
-from bcjit.fx_graph import Graph, Node, NodeKind
+from bcjit.fx_graph import Graph, Node, NodeKind, map_operand
 from bcjit.guards import Roots, fetch
 
 __all__ = ["NOTHING", "Restorer", "make_cell", "make_function", "make_method"]
@@ -106,6 +106,9 @@ class Restorer:
 
     def operand(self, operand: object) -> object:
         """Return what an operand of the graph was; constants are themselves."""
+        return map_operand(operand, self._leaf)
+
+    def _leaf(self, operand: object) -> object:
         if isinstance(operand, Node):
             return operand.target if operand.kind is NodeKind.CONST else self._computed[operand]
         if isinstance(operand, Expr):
