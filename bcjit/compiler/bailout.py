@@ -270,7 +270,10 @@ def _flags_before_the_loop(node: Node, restorer: Restorer) -> bool:
     kinds = [v.dtype if isinstance(v, np.ndarray | np.generic) else type(v) for v in values]
     written = restorer.operand(node.writes[0])
     assert isinstance(written, np.ndarray)
-    loop = ufunc.resolve_dtypes((*kinds, written.dtype), casting="same_kind")
+    try:
+        loop = ufunc.resolve_dtypes((*kinds, written.dtype), casting="same_kind")
+    except TypeError:  # an operand that has no dtype of its own: no Python number is cast for it
+        return False
     modes = {k: "ignore" if mode == "ignore" else "raise" for k, mode in np.geterr().items()}
     with np.errstate(**modes):  # type: ignore[arg-type]
         for value, dtype in zip(values, loop, strict=False):
