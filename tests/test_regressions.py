@@ -88,6 +88,26 @@ def test_class_that_becomes_callable_is_seen():
     assert compiled(np.ones(1), thing)[1] is True
 
 
+def test_class_that_gets_other_bases_is_seen():
+    class Base:
+        pass
+
+    class Other:
+        pass
+
+    class Middle(Base):
+        pass
+
+    class Thing(Middle):
+        pass
+
+    thing = Thing()
+    compiled = compile_eager(lambda x, o: (x * 2, isinstance(o, Other)))
+    assert compiled(np.ones(1), thing)[1] is False
+    Thing.__bases__ = (Other, Middle)
+    assert compiled(np.ones(1), thing)[1] is True
+
+
 def test_cell_that_is_empty_on_a_later_call_fails_at_its_del():
     k = 1
 
@@ -312,6 +332,25 @@ def test_exception_of_a_signal_handler_leaves_a_compilation(stage, alarm, monkey
     assert len(compiled.graphs) == 1
 
 
+def test_exception_of_a_signal_handler_leaves_the_making_of_a_graphs_callable(alarm, monkeypatch):
+    real = compile_module.Graph.to_callable
+    struck = []
+
+    def strike(graph):
+        if not struck:
+            struck.append(True)
+            signal.raise_signal(signal.SIGALRM)
+        return real(graph)
+
+    monkeypatch.setattr(compile_module.Graph, "to_callable", strike)
+    bcjit.config.strict = False
+    compiled = bcjit.compile(lambda x: x * 2, backend="eager")
+    with pytest.raises(Alarm):
+        compiled(np.ones(2))
+    assert struck
+    assert compiled(np.ones(2)).tolist() == [2.0, 2.0]
+
+
 def test_compiling_near_the_recursion_limit_is_like_running_plain(caplog):
     def leaf(x, n):
         y = x * n
@@ -358,3 +397,50 @@ def test_debugger_stops_behind_breakpoint_in_a_compiled_function(monkeypatch):
     compiled = compile_eager(_stops_with_pdb)
     assert "array([2., 2.])" in stops(_stops_with_pdb)
     assert stops(compiled) == stops(_stops_with_pdb)
+
+
+@pytest.mark.parametrize(("dtype", "number"), [("f4", 1e308), ("f4", -1e200), ("f2", 70_000)])
+@pytest.mark.parametrize("spelling", ["operator", "out"])
+def test_number_too_large_for_the_array_is_not_taken_for_a_finished_write(dtype, number, spelling):
+    def operator_(x):
+        x *= number
+        return x
+
+    def out(x):
+        np.multiply(x, number, out=x)
+        return x
+
+    f = operator_ if spelling == "operator" else out
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        got = compile_eager(f)(np.ones(2, dtype=dtype))
+    assert got.tolist() == [math.copysign(math.inf, number)] * 2
+    assert str(caught[0].message) == "overflow encountered in cast"
+    same(f, lambda: args(np.ones(2, dtype=dtype)), settings=EVERY_FLAG)
+
+
+def test_flag_of_clip_into_its_operand_is_not_lost():
+    def f(x, high):
+        x.clip(0, high, out=x)
+        return x
+
+    def call():
+        return args(np.ones(3, dtype="f4"), np.full(3, 1e-300))
+
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError, match="underflow .* clip"):
+        compile_eager(f)(*call()[0])
+    same(f, call, settings=EVERY_FLAG)
+
+
+def test_flag_of_a_written_ufunc_with_a_list_operand_is_plain_pythons():
+    def f(x):
+        x += 0
+        np.multiply(x, [1e308, 2], out=x)
+        return x
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        got = compile_eager(f)(np.full(2, 1e10))
+    assert got.tolist() == [math.inf, 2e10]
+    assert [str(w.message) for w in caught] == ["overflow encountered in multiply"]
+    same(f, lambda: args(np.full(2, 1e10)), settings=EVERY_FLAG)
