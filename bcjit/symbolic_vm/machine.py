@@ -245,7 +245,7 @@ class Machine:
     @property
     def builtins(self) -> dict[str, object]:
         """The builtins of the function whose frame is captured."""
-        found: dict[str, object] = self.roots.func.__builtins__  # type: ignore[attr-defined]
+        found: dict[str, object] = self.roots.func.__builtins__
         return found
 
     # ------------------------------------------------------------------ values
