@@ -610,13 +610,12 @@ GUARDS = {
             [
                 *one_array(
                     "f8",
-                    np.dtype("f8", metadata={"a": 1}),
                     np.dtype("f8").newbyteorder("S").newbyteorder("S"),
                 ),
                 roots(np.zeros((6, 4), "f8").T[::2, ::-1]),
             ],
             [
-                *one_array("f4", ">f8", "i8", "O", "M8[s]"),
+                *one_array("f4", ">f8", "i8", "O", "M8[s]", np.dtype("f8", metadata={"a": 1})),
                 roots(np.zeros(3)),
                 roots(np.zeros((2, 3)).view(ArraySub)),
                 roots([[1.0]]),
@@ -634,18 +633,18 @@ GUARDS = {
         Sample(array_guard("O"), one_array("O"), one_array("V8")),
         Sample(
             array_guard("U3"),
-            one_array("U3", np.dtype("U3", metadata={"a": 1})),
-            one_array("U4", ">U3", "S3"),
+            one_array("U3"),
+            one_array("U4", ">U3", "S3", np.dtype("U3", metadata={"a": 1})),
         ),
         Sample(
             array_guard("S3"),
-            one_array("S3", np.dtype("S3", metadata={"a": 1})),
-            one_array("S2", "U3"),
+            one_array("S3"),
+            one_array("S2", "U3", np.dtype("S3", metadata={"a": 1})),
         ),
         Sample(
             array_guard("M8[s]"),
-            one_array("M8[s]", np.dtype("M8[s]", metadata={"a": 1})),
-            one_array("M8[ms]", "m8[s]", ">M8[s]", "M8"),
+            one_array("M8[s]"),
+            one_array("M8[ms]", "m8[s]", ">M8[s]", "M8", np.dtype("M8[s]", metadata={"a": 1})),
         ),
         Sample(array_guard("m8[s]"), one_array("m8[s]"), one_array("m8[ms]", "M8[s]")),
         Sample(

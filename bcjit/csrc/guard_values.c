@@ -82,7 +82,10 @@ void bcjit_array_row(GuardRow *row)
     int num = descr->type_num;
     row->type_num = num;
     row->native = PyArray_ISNBO(descr->byteorder);
-    if (num <= NPY_OBJECT || num == NPY_HALF) {
+    if (PyDataType_METADATA(descr) != NULL) {
+        row->dtype_class = DTYPE_UNIQUE;
+    }
+    else if (num <= NPY_OBJECT || num == NPY_HALF) {
         row->dtype_class = DTYPE_NUMBER;
     }
     else if (num == NPY_STRING || num == NPY_UNICODE || num == NPY_DATETIME ||
@@ -96,8 +99,8 @@ void bcjit_array_row(GuardRow *row)
 
 bool bcjit_same_dtype(PyArray_Descr *found, const GuardRow *row)
 {
-    if (found->type_num != row->type_num) {
-        return false;
+    if (found->type_num != row->type_num || PyDataType_METADATA(found) != NULL) {
+        return false;                       /* metadata is seen by whoever asks for the dtype */
     }
     switch (row->dtype_class) {
     case DTYPE_NUMBER: return (bool)PyArray_ISNBO(found->byteorder) == row->native;

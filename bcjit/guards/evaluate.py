@@ -306,12 +306,15 @@ def same_dtype(found: np.dtype[Any], expected: np.dtype[Any]) -> bool:
     """Whether arrays of one dtype are arrays of the other: same kind of element, same byte order.
 
     Descriptors are not unique objects (unpickled ones, byte-swapped ones), so numbers are compared by type number
-    and byte order; text and times as NumPy compares them. Records and new-style dtypes must be the same object.
+    and byte order; text and times as NumPy compares them. Records, new-style dtypes and those with metadata must be
+    the same object.
     """
     if found is expected:
         return True
     if found.num != expected.num:
         return False
+    if found.metadata is not None or expected.metadata is not None:
+        return False  # seen by whoever asks for the dtype
     if found.num in _PLAIN_NUMBERS:
         return found.isnative == expected.isnative
     return found.num in _COMPARED_NUMBERS and found == expected
