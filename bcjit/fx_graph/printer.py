@@ -39,6 +39,8 @@ def target_name(target: object) -> str:
         )
     if not isinstance(name, str):
         return type(target).__name__
+    if isinstance(target, np.ufunc) and getattr(np, name, None) is target:
+        return f"numpy.{name}"  # ufuncs of NumPy 2.0 do not know their module
     name = name.rpartition("<locals>.")[2]
     if isinstance(owner, type):
         return _qualified(owner.__module__, f"{owner.__qualname__}.{name.rpartition('.')[2]}")
