@@ -21,7 +21,11 @@ _LONGEST_CONSTANT: Final = 60
 _LONGEST_INT: Final = 192
 
 # Where C modules hide behind public ones.
-_PUBLIC_MODULES: Final = {"_operator": "operator", "numpy._core.numeric": "numpy"}
+_PUBLIC_MODULES: Final = {
+    "_operator": "operator",
+    "numpy._core.numeric": "numpy",
+    "numpy.random.mtrand": "numpy.random",
+}
 
 
 def target_name(target: object) -> str:
