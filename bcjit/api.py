@@ -100,7 +100,7 @@ class PlainFunction:
         return f"<bcjit plain {self.__wrapped__!r}>"
 
 
-class CompiledFunction(_Base):  # type: ignore[misc]
+class CompiledFunction(_Base):  # type: ignore[misc]  # object where the extension is missing
     """A function compiled by `compile`: call it like the function it was made from.
 
     Attributes
@@ -190,7 +190,7 @@ def compile(  # noqa: A001 - the name users know
     options: Mapping[str, object] | None = ...,
 ) -> Callable[P, R]: ...
 @overload
-def compile(  # noqa: A001
+def compile(  # noqa: A001 - the name users know
     fn: None = None,
     *,
     backend: str | backends.Backend = ...,
@@ -198,7 +198,7 @@ def compile(  # noqa: A001
     dynamic: bool | None = ...,
     options: Mapping[str, object] | None = ...,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
-def compile(  # noqa: A001
+def compile(  # noqa: A001 - the name users know
     fn: Callable[..., Any] | None = None,
     *,
     backend: str | backends.Backend = "auto",

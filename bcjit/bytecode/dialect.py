@@ -96,7 +96,7 @@ class Dialect:
 
 def caches_of(name: str) -> int:
     """Number of inline cache units behind a native opcode of the running Python."""
-    entries = cpython._inline_cache_entries  # type: ignore[attr-defined]  # noqa: SLF001
+    entries = cpython._inline_cache_entries  # type: ignore[attr-defined]  # noqa: SLF001 - it has no public name
     if isinstance(entries, list):  # up to 3.12, by number
         return as_int(entries[cpython.opmap[name]])
     return as_int(entries.get(name, 0))

@@ -264,7 +264,7 @@ def _changes_its_operand(node: Node) -> bool:
 def _flags_before_the_loop(node: Node, restorer: Restorer) -> bool:
     """Whether it was the cast of a Python number to the loop's dtype that raised a flag: nothing is stored then."""
     target = node.target
-    ufunc = target if isinstance(target, np.ufunc) else getattr(np, _UFUNC_NAMES[target.__name__])  # type: ignore[attr-defined]
+    ufunc = target if isinstance(target, np.ufunc) else getattr(np, _ufunc_name(target))
     values = [restorer.operand(operand) for operand in node.args[: ufunc.nin]]
     values = [np.asarray(v) if isinstance(v, list | tuple) else v for v in values]
     kinds = [v.dtype if isinstance(v, np.ndarray | np.generic) else type(v) for v in values]
@@ -275,7 +275,7 @@ def _flags_before_the_loop(node: Node, restorer: Restorer) -> bool:
     except TypeError:  # an operand that has no dtype of its own: no Python number is cast for it
         return False
     modes = {k: "ignore" if mode == "ignore" else "raise" for k, mode in np.geterr().items()}
-    with np.errstate(**modes):  # type: ignore[arg-type]
+    with np.errstate(**modes):  # type: ignore[arg-type]  # modes are str, not Literals
         for value, dtype in zip(values, loop, strict=False):
             if isinstance(value, int | float | complex) and not isinstance(value, np.generic):
                 try:
@@ -285,15 +285,19 @@ def _flags_before_the_loop(node: Node, restorer: Restorer) -> bool:
     return False
 
 
+def _ufunc_name(target: object) -> str:
+    """Return the name NumPy gives in its messages to what a ufunc or an in-place operator runs."""
+    name = str(getattr(target, "__name__", ""))
+    return name if isinstance(target, np.ufunc) else _UFUNC_NAMES[name]
+
+
 def _completed(node: Node, computed: dict[Node, object], status: int) -> object:
-    target = node.target
-    name = target.__name__ if isinstance(target, np.ufunc) else _UFUNC_NAMES[target.__name__]  # type: ignore[attr-defined]
     written = node.writes[0]
     result = computed[written] if node.meta else None
-    return _core.Completed(result, pending_actions(status, name))
+    return _core.Completed(result, pending_actions(status, _ufunc_name(node.target)))
 
 
-# The name NumPy gives in its messages to what an in-place operator runs.
+# What an in-place operator runs.
 _UFUNC_NAMES: Final = {
     "iadd": "add",
     "isub": "subtract",
@@ -321,7 +325,7 @@ def _resume(
         spec, closure, values = _frame_values(frame, restorer, stand_in)
         namespace = restorer.make(frame.namespace)
         code = resume_code(frame.code, frame.offset, spec.stack, spec.bound)
-        stand_in = _core.Resumed(code, namespace, closure, values)  # type: ignore[arg-type]
+        stand_in = _core.Resumed(code, namespace, closure, values)  # type: ignore[arg-type]  # restored: a dict, by its recipe
     spec, closure, values = _frame_values(record.frames[0], restorer, stand_in)
     return (get_part(spec), closure, *values)
 
@@ -342,4 +346,4 @@ def _frame_values(
         *(restorer.make(recipe) for recipe in frame.variables),
         *(value for value in stack if value is not NOTHING),
     )
-    return spec, cells or None, values  # type: ignore[return-value]
+    return spec, cells or None, values  # type: ignore[return-value]  # restored: cells, by their recipes

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import bcjit.symbolic_vm.break_reasons as because
 from bcjit.config import config
@@ -245,7 +245,8 @@ class Machine:
     @property
     def builtins(self) -> dict[str, object]:
         """The builtins of the function whose frame is captured."""
-        found: dict[str, object] = self.roots.func.__builtins__
+        # Not every version of the type checker's library declares it.
+        found: dict[str, object] = cast("Any", self.roots.func).__builtins__
         return found
 
     # ------------------------------------------------------------------ values
