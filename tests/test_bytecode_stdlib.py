@@ -21,7 +21,9 @@ from bcjit.bytecode.instruction import Op, stack_effect
 FULL = os.environ.get("BCJIT_FULL") == "1"
 STEP = 23  # of the fixed slice
 RANDOM_FILES = 20
-ENOUGH = 0.999  # of the code objects whose computed stack depth must be exactly CPython's
+# Code objects whose computed stack depth is below CPython's: 25, 26 and 25 in the whole libraries of 3.11, 3.12 and 3.13.
+# A slice can hold no more, but a share of a slice can be anything, they stand close together.
+FEW = 30
 
 
 def library_files():
@@ -110,9 +112,8 @@ def test_computed_stack_depth_is_the_compilers(library):
         assert depth <= code.co_stacksize, code
         # 3.13 gives a function that pushes nothing one slot
         smaller += max(depth, 1) < code.co_stacksize
-    share = 1 - smaller / len(library)
-    print(f"stack depth below co_stacksize for {smaller} of {len(library)} ({share:.4%} equal)")
-    assert share >= ENOUGH
+    print(f"stack depth below co_stacksize for {smaller} of {len(library)}")
+    assert smaller <= FEW
 
 
 def test_offsets_of_groups_are_found_again(library):
