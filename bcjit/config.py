@@ -36,6 +36,9 @@ FIELDS: Final[Mapping[str, Field]] = {
     "cache_limit": Field(8, "most entries of one part; more variants run plainly", low=1),
     "part_limit": Field(64, "most parts (continuations) of one code object", low=1),
     "inline_depth": Field(16, "most calls inlined inside one another", low=0),
+    "unroll_limit": Field(
+        16, "most turns of a loop whose length is known that are unrolled", low=0
+    ),
     "capture_limit": Field(20_000, "most instructions interpreted in one capture", low=1),
 }
 
@@ -71,6 +74,7 @@ class Config:
     cache_limit: int
     part_limit: int
     inline_depth: int
+    unroll_limit: int
     capture_limit: int
 
     def __init__(self, environ: Mapping[str, str]) -> None:

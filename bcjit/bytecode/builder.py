@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import CodeType
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 from bytecode import BinaryOp, Bytecode, Compare, CompilerFlags, Instr, Label
 from bytecode.instr import (
@@ -21,7 +21,7 @@ from bytecode.instr import (
     Intrinsic2Op,
 )
 
-from bcjit.bytecode.assembler import assemble, parse
+from bcjit.bytecode.assembler import NativeHandler, assemble, parse
 from bcjit.bytecode.dialect import Dialect, current, takes_argument
 from bcjit.bytecode.instruction import JUMPS, NO_POSITION, Instruction, Op, Position
 from bcjit.bytecode.operands import COMPARE_OPERATORS, Kind, Native, Operands
@@ -39,6 +39,16 @@ class _Constant:
 
     def __init__(self, value: object) -> None:
         self.value = value
+
+
+class _Range(NamedTuple):
+    """A protected run of instructions, counted without labels, and where an exception in it goes."""
+
+    start: int
+    end: int
+    handler: int
+    depth: int
+    lasti: bool
 
 
 class CodeBuilder:
@@ -86,6 +96,9 @@ class CodeBuilder:
         self._marked: set[Label] = set()
         self._temporaries = 0
         self._wide = False
+        self._count = 0  # instructions so far
+        self._ranges: list[_Range] = []
+        self._handler_stack = 0
         self.at(Position(firstlineno, firstlineno, 0, 0))
         self._prologue()
 
@@ -103,7 +116,20 @@ class CodeBuilder:
         constants = (c.value if isinstance(c, _Constant) else c for c in code.co_consts)
         code = code.replace(co_consts=tuple(constants))
         # The package writes columns from 128 on in the short form, where CPython takes them for the start of an entry.
-        return assemble(parse(code)) if self._wide else code
+        if not (self._wide or self._ranges):
+            return code
+        native = parse(code)
+        instructions = native.instructions
+        assert len(instructions) == self._count, "the package keeps every instruction"
+        for start, end, handler, depth, lasti in sorted(self._ranges):
+            native.handlers.append(
+                NativeHandler(
+                    instructions[start], instructions[end], instructions[handler], depth, lasti
+                )
+            )
+        # The package does not see how handlers are reached, and leaves their needs out.
+        deepest = max(code.co_stacksize, self._handler_stack)
+        return assemble(native).replace(co_stacksize=deepest)
 
     # -- positions and names -------------------------------------------------------------------------------------------
     def at(self, position: Position) -> None:
@@ -161,6 +187,7 @@ class CodeBuilder:
         elif arg is UNSET:
             arg = 0
         self._code.append(Instr(native.name, arg, location=self._location))
+        self._count += 1
 
     def variable(self, name: object) -> CellVar | FreeVar:
         """The package's mark of a cell or free variable."""
@@ -231,6 +258,25 @@ class CodeBuilder:
     def push_null(self) -> None:
         """Push a NULL, as the native stack of a call has."""
         self.emit(Op.PUSH_NULL)
+
+    # -- protected regions ---------------------------------------------------------------------------------------------
+    def place(self) -> int:
+        """The place of the next instruction, for `protect`."""
+        return self._count
+
+    def protect(self, start: int, end: int, depth: int, *, lasti: bool, stack: int) -> None:
+        """Make what was emitted from place `start` to before `end` lead, when it raises, to the next instruction.
+
+        There the stack is its lowest `depth` slots, the position of what raised if `lasti`, and the exception. No path
+        leads to the next instruction otherwise: it must stand behind a jump or return.
+
+        Parameters
+        ----------
+        stack
+            How many slots the handler needs.
+        """
+        self._ranges.append(_Range(start, end, self._count, depth, lasti))
+        self._handler_stack = max(self._handler_stack, stack)
 
     # -- objects -------------------------------------------------------------------------------------------------------
     def build_tuple(self, n: int) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from bcjit import _core, backends
-from bcjit.bytecode import JUMPS, TERMINATORS, Listing, Op, decode, resume_code
+from bcjit.bytecode import JUMPS, TERMINATORS, CannotResume, Listing, Op, decode, resume_code
 from bcjit.code_cache import CacheEntry, CodeCache, Miss, Problem
 from bcjit.compiler.bailout import BailOuts, Record, make_record
 from bcjit.compiler.foreign import traceback_from_elsewhere
@@ -231,7 +231,7 @@ class FunctionCompiler:
         try:
             found = capture(func, closure, values, spec, self.settings)
             made = self._make_entry(found, roots)
-        except CannotRebuild as error:
+        except (CannotRebuild, CannotResume) as error:
             self.refuse(part, "BRK012", str(error), _line_of(spec))
             return None
         part.add(made)

@@ -22,6 +22,7 @@ from bcjit.symbolic_vm.values import (
     SymCell,
     SymFunction,
     SymInstance,
+    SymIterator,
     SymMethod,
     SymObject,
     SymRange,
@@ -83,7 +84,7 @@ class FromGraph(Recipe):
 
 @dataclass(frozen=True, slots=True)
 class Build(Recipe):
-    """Make a container: ``kind`` is tuple, list, dict (items alternate key, value), slice, range, cell or method."""
+    """Make a container: ``kind`` is tuple, list, dict (items alternate key, value), slice, range, cell, method or iterator."""
 
     kind: str
     items: tuple[Recipe, ...]
@@ -180,7 +181,7 @@ class RecipeMaker:
     def _build(self, kind: str, *items: SymValue) -> Build:
         return Build(kind, tuple(self.make(item) for item in items), self._key())
 
-    def _make(self, value: SymValue) -> Recipe:  # noqa: C901 - one branch a kind of value
+    def _make(self, value: SymValue) -> Recipe:  # noqa: C901, PLR0912 - one branch a kind of value
         if isinstance(value, Null | Unbound):
             return Nothing()
         if isinstance(value, SymCell):
@@ -201,6 +202,8 @@ class RecipeMaker:
             return self._build("range", value.start, value.stop, value.step)
         if isinstance(value, SymObject):
             return self._container(value)
+        if isinstance(value, SymIterator):
+            return self._iterator(value)
         if isinstance(value, SymMethod):
             return self._method(value)
         if isinstance(value, SymFunction):
@@ -237,6 +240,11 @@ class RecipeMaker:
         contents = self.contents(value)
         assert isinstance(contents, SymValue)
         return self._build("cell", contents)
+
+    def _iterator(self, value: SymIterator) -> Recipe:
+        state = self._state.heap.get(value.oid, value.initial)
+        parts = tuple(self.make(part) for part in value.parts)
+        return Build("iterator", (Literal(value.kind), Literal(state), *parts), self._key())
 
     def _method(self, value: SymMethod) -> Recipe:
         function = value.func

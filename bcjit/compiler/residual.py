@@ -13,7 +13,7 @@ from types import CodeType
 from typing import Final, cast
 
 from bcjit import _core
-from bcjit.bytecode import CodeBuilder, Instruction, Op, Position, stack_effect
+from bcjit.bytecode import CodeBuilder, Instruction, Op, Position, Region, stack_effect
 from bcjit.compiler.recipes import (
     Build,
     Closure,
@@ -26,7 +26,7 @@ from bcjit.compiler.recipes import (
     RecipeMaker,
     walk,
 )
-from bcjit.compiler.restore import make_cell, make_function, make_method
+from bcjit.compiler.restore import make_cell, make_function, make_iterator, make_method
 from bcjit.dims import Expr
 from bcjit.fx_graph import Node
 from bcjit.guards import Source, SourceKind, lookup_in_mro
@@ -60,6 +60,7 @@ _CONDITIONAL: Final = frozenset(
 )
 MOST_DIRECT: Final = 24  # BCJIT_SMALL_VALUES of csrc/core.h
 _LEAVES: Final = frozenset({Op.RETURN_VALUE, Op.RAISE_VARARGS, Op.RERAISE})
+_DONE: Final = object()  # what an exhausted iterator gives
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,8 @@ def continuations_end(capture: Capture) -> bool:
         return True
     group = capture.frame.listing.group_at(end.instruction.offset)
     start = group.index(end.instruction)
-    return any(instruction.op in _LEAVES for instruction in group[start:])
+    # What raises in a protected region goes on in its handler.
+    return any(i.op in _LEAVES and i.handler is None for i in group[start:])
 
 
 def build_residual(
@@ -116,6 +118,31 @@ class _Slot:
 
     null: bool = False
     temp: str = ""
+    moved: bool = False  # an exception: the frame, which its traceback holds, must not keep it
+
+
+@dataclass(frozen=True, slots=True)
+class _Handler:
+    """A handler still to be written: what leads to it, and what the handler of the program gets."""
+
+    start: int  # the protected instructions, by their places in the builder
+    end: int
+    region: Region
+    depth: int  # how many slots of the real stack it keeps
+    slots: tuple[
+        _Slot, ...
+    ]  # what the program's handler has on its stack: those slots, or temporaries
+    bound: frozenset[str]
+    position: Position
+    bails: bool = False  # a graph is called there: its failure is not the program's
+
+
+_HELPERS: Final[Mapping[str, Callable[..., object]]] = {
+    "cell": make_cell,
+    "method": make_method,
+    "range": range,
+    "iterator": make_iterator,
+}
 
 
 class _Writer:
@@ -152,6 +179,10 @@ class _Writer:
         self._temps: dict[int, str] = {}
         self._output_uses: Counter[int] = Counter()
         self._input_set = {node: capture.input_sources[node] for node in inputs}
+        self._handlers: list[_Handler] = []
+        listing = capture.frame.listing
+        offset = capture.spec.offset
+        self._start_region = None if offset is None else listing[listing.index_of(offset)].handler
 
     # ------------------------------------------------------------------ the whole
     def write(self) -> Residual:
@@ -171,6 +202,8 @@ class _Writer:
                 direct = self._direct(value)
         else:
             self._write_break(maker, end)
+        for handler in self._handlers:
+            self._write_handler(handler)
         return Residual(
             self.builder.finish(),
             tuple(self.outputs),
@@ -182,6 +215,8 @@ class _Writer:
     def _direct(self, value: Recipe) -> tuple[int, ...] | None:
         """Say which values the graph takes, if they are all it takes and its only output is all there is to return."""
         if not isinstance(value, FromGraph) or list(self.outputs) != [value.operand]:
+            return None
+        if self._start_region is not None:
             return None
         places = []
         for source in self._input_set.values():
@@ -289,7 +324,7 @@ class _Writer:
 
     def _build(self, recipe: Build) -> None:
         builder = self.builder
-        helper = {"cell": make_cell, "method": make_method, "range": range}.get(recipe.kind)
+        helper = _HELPERS.get(recipe.kind)
         items = [item for item in recipe.items if not isinstance(item, Nothing)]
         if helper is not None:
             builder.begin_call()
@@ -452,6 +487,7 @@ class _Writer:
                 self._load(recipe)
         for _, recipe in variables:
             self._load(recipe)
+        self._protect_start()
         self._store_cells(cells)
         for name, _ in reversed(variables):
             self.builder.store_fast(name)
@@ -484,6 +520,76 @@ class _Writer:
         builder.load_const(self.callee_tag)
         builder.call(2)
 
+    # ------------------------------------------------------------------ protected regions
+    def _protect_start(self) -> None:
+        """What strikes from outside before anything is stored (a signal) goes to the handler of where the part began."""
+        region = self._start_region
+        if region is None:
+            return
+        spec = self.capture.spec
+        names = iter(name for name in spec.value_names if name.startswith(".s"))
+        slots = [_Slot(null=True) if null else _Slot(temp=next(names)) for null in spec.stack]
+        bound = frozenset(spec.bound)
+        kept = tuple(slots[: region.depth])
+        self._handlers.append(
+            _Handler(0, self.builder.place(), region, 0, kept, bound, self._position(), bails=True)
+        )
+
+    def _protect(
+        self, start: int, region: Region | None, kept: Sequence[_Slot], depth: int, bound: set[str]
+    ) -> None:
+        """Let what was emitted since `start` raise into the program's handler, with `kept` on its stack."""
+        if region is not None:
+            handler = _Handler(
+                start,
+                self.builder.place(),
+                region,
+                depth,
+                tuple(kept[: region.depth]),
+                frozenset(bound),
+                self._position(),
+            )
+            self._handlers.append(handler)
+
+    def _write_handler(self, handler: _Handler) -> None:
+        """Hand an exception over to the part that is the program's handler."""
+        builder = self.builder
+        region = handler.region
+        builder.at(handler.position)
+        most = handler.depth + 8 + len(handler.bound) + region.depth
+        builder.protect(handler.start, handler.end, handler.depth, lasti=False, stack=most)
+        exception = builder.temp()
+        if handler.bails:
+            self._let_bailouts_pass()
+        builder.store_fast(exception)
+        slots = list(handler.slots)
+        if handler.depth:
+            slots = self._keep_below([slot.null for slot in slots])
+        if region.lasti:
+            # Where the exception was raised: a traceback has it already, and nothing else asks.
+            builder.load_const(0)
+            builder.store_fast(".lasti")
+            slots.append(_Slot(temp=".lasti"))
+        slots.append(_Slot(temp=exception, moved=True))
+        offset = self.capture.frame.listing[region.handler].offset
+        self._hand_over(offset, slots, set(handler.bound))
+
+    def _let_bailouts_pass(self) -> None:
+        builder = self.builder
+        mine = builder.label()
+        builder.copy(1)
+        builder.store_fast(".e")
+        builder.push_callable(isinstance)
+        builder.load_fast(".e")
+        builder.load_const(_core.BailOut)
+        builder.call(2)
+        builder.emit(Op.POP_JUMP_IF_FALSE, mine)
+        builder.delete_fast(".e")
+        builder.emit(Op.RERAISE, 0)
+        builder.mark(mine)
+        builder.delete_fast(".e")
+
+    # ------------------------------------------------------------------ the instruction that broke
     def _run_group(
         self, end: BreakExit, below: list[bool], operands: list[bool], bound: set[str]
     ) -> None:
@@ -498,12 +604,16 @@ class _Writer:
         if first.op in _CONDITIONAL:
             self._branch(first, [], below, bound)
             return
+        if first.op is Op.FOR_ITER:
+            self._for_iter(first, below, bound)
+            return
         if first.op in (Op.JUMP, Op.JUMP_NO_INTERRUPT):
             assert isinstance(first.arg, int)
             target = listing.instructions[first.arg].offset
             self._hand_over(target, self._keep_below(below), bound)
             return
-        results = self._native(first, operands, bound)
+        whole = [_Slot(null=null) for null in (*below, *operands)]
+        results = self._native(first, operands, bound, whole, None)
         if first.op in _LEAVES:
             return
         slots = [*self._keep_below(below), *results]
@@ -518,7 +628,7 @@ class _Writer:
             pops, _ = stack_effect(instruction.op, instruction.arg)
             nulls = [slot.null for slot in slots[len(slots) - pops :]]
             self._push_operands(pops, slots)
-            slots.extend(self._native(instruction, nulls, bound))
+            slots.extend(self._native(instruction, nulls, bound, slots, 0))
             if instruction.op in _LEAVES:
                 return
         self._hand_over(listing.next_offset(end.instruction.offset), slots, bound)
@@ -560,17 +670,30 @@ class _Writer:
     def _push_slot(self, slot: _Slot) -> None:
         if slot.null:
             self.builder.push_null()
-        else:
-            self.builder.load_fast(slot.temp)
+            return
+        self.builder.load_fast(slot.temp)
+        if slot.moved:
+            self.builder.delete_fast(slot.temp)
 
     def _native(
-        self, instruction: Instruction, operands: list[bool], bound: set[str]
+        self,
+        instruction: Instruction,
+        operands: list[bool],
+        bound: set[str],
+        kept: Sequence[_Slot],
+        depth: int | None,
     ) -> list[_Slot]:
-        """Run an instruction whose operands are on the real stack; its results go to temporaries."""
+        """Run an instruction whose operands are on the real stack; its results go to temporaries.
+
+        Where it raises, `kept` begins with what the handler has on its stack: in temporaries if `depth` is 0, on the real
+        stack if it is None.
+        """
         builder = self.builder
         _, pushes = stack_effect(instruction.op, instruction.arg)
         nulls = _nulls_left(instruction, operands)
+        start = builder.place()
         builder.native(instruction)
+        self._protect_native(start, instruction, kept, depth, bound)
         if instruction.op is Op.STORE_FAST:
             bound.add(str(instruction.arg))
         elif instruction.op is Op.DELETE_FAST:
@@ -583,6 +706,43 @@ class _Writer:
             slots.append(_Slot(null=True) if null else _Slot(temp=name))
         return slots[::-1]
 
+    def _protect_native(
+        self,
+        start: int,
+        instruction: Instruction,
+        kept: Sequence[_Slot],
+        depth: int | None,
+        bound: set[str],
+    ) -> None:
+        region = instruction.handler
+        if region is not None:
+            self._protect(start, region, kept, region.depth if depth is None else depth, bound)
+
+    def _for_iter(self, instruction: Instruction, below: list[bool], bound: set[str]) -> None:
+        """Ask the iterator on top of the real stack for its next item; with one and without, hand over."""
+        builder = self.builder
+        listing = self.capture.frame.listing
+        exhausted = builder.label()
+        builder.at(instruction.position)
+        start = builder.place()
+        builder.push_callable(next)
+        builder.copy(3)
+        builder.load_const(_DONE)
+        builder.call(2)
+        whole = [_Slot(null=null) for null in (*below, False)]
+        self._protect_native(start, instruction, whole, None, bound)
+        builder.copy(1)
+        builder.load_const(_DONE)
+        builder.emit(Op.IS_OP, False)
+        builder.emit(Op.POP_JUMP_IF_TRUE, exhausted)
+        given = self._keep_below([*below, False, False])
+        self._hand_over(listing.next_offset(instruction.offset), given, bound)
+        builder.mark(exhausted)
+        builder.pop()
+        builder.pop()
+        assert isinstance(instruction.arg, int)
+        self._hand_over(listing[instruction.arg].offset, self._keep_below(below), bound)
+
     def _branch(
         self, instruction: Instruction, slots: list[_Slot], below: list[bool], bound: set[str]
     ) -> None:
@@ -590,7 +750,13 @@ class _Writer:
         builder = self.builder
         listing = self.capture.frame.listing
         target = builder.label()
+        start = builder.place()
         builder.native(replace(instruction, arg=target))
+        if slots:
+            self._protect_native(start, instruction, slots, 0, bound)
+        else:
+            whole = [_Slot(null=null) for null in below]
+            self._protect_native(start, instruction, whole, None, bound)
         fallen = [*slots, *self._keep_below(below)]
         self._hand_over(listing.next_offset(instruction.offset), fallen, bound)
         builder.mark(target)

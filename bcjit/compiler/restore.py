@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import itertools
 import types
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import CellType, CodeType, FunctionType
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from bcjit.compiler.recipes import (
     Build,
@@ -23,7 +26,17 @@ from bcjit.dims import Expr, Symbol
 from bcjit.fx_graph import Graph, Node, NodeKind, map_operand
 from bcjit.guards import Roots, fetch
 
-__all__ = ["NOTHING", "Restorer", "make_cell", "make_function", "make_method"]
+if TYPE_CHECKING:
+    from bcjit.symbolic_vm.values import IteratorState
+
+__all__ = [
+    "NOTHING",
+    "Restorer",
+    "make_cell",
+    "make_function",
+    "make_iterator",
+    "make_method",
+]
 
 NOTHING = object()  # a NULL or an unbound local
 
@@ -36,6 +49,34 @@ def make_cell(*contents: object) -> CellType:
 def make_method(function: object, owner: object) -> types.MethodType:
     """Return a bound method."""
     return types.MethodType(function, owner)  # type: ignore[arg-type]
+
+
+def make_iterator(kind: str, state: IteratorState, *parts: object) -> Iterator[object]:
+    """Return an iterator as far on as `state` says; `kind` and `parts` are those of a `SymIterator`."""
+    given, done = state
+    made: Any
+    if kind == "reversed":
+        sequence, size = cast("tuple[Sequence[object], int]", parts)
+        made = reversed(sequence)
+        made.__setstate__(size - 1 - given)
+    elif kind == "enumerate":
+        made = enumerate(cast("Iterator[object]", parts[0]), given)
+    elif kind in _BUILTIN_ITERATORS:
+        made = _BUILTIN_ITERATORS[kind](*parts)
+    else:
+        made = iter(cast("Iterable[object]", parts[0]))
+        deque(itertools.islice(made, given), maxlen=0)
+    if done:
+        deque(made, maxlen=0)
+    return cast("Iterator[object]", made)
+
+
+_BUILTIN_ITERATORS: Final[Mapping[str, Callable[..., object]]] = {
+    "zip": zip,
+    "chain": itertools.chain,
+    "map": map,
+    "filter": filter,
+}
 
 
 def make_function(
@@ -133,7 +174,12 @@ class Restorer:
             return make_cell(*(item for item in items if item is not NOTHING))
         if kind == "attribute":
             return getattr(items[0], str(items[1]))
-        makers = {"slice": slice, "range": range, "method": make_method}
+        makers = {
+            "slice": slice,
+            "range": range,
+            "method": make_method,
+            "iterator": make_iterator,
+        }
         return makers[kind](*items)  # type: ignore[operator]
 
     def _function(self, recipe: MakeFunction) -> FunctionType:

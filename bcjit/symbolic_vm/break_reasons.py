@@ -103,9 +103,10 @@ _ROWS: Final = (
     ),
     BreakReason(
         "BRK017",
-        "loop, try or with",
-        "Loops, try and with blocks are not captured yet; a function that holds one runs as plain Python.",
-        "Put the straight-line array work into a function of its own and compile that.",
+        "turn of a loop",
+        "The loop stays in Python and its body is a graph of its own, so that capturing takes as long however many turns "
+        "there are.",
+        "Nothing needs to be done. Whole-array operations in place of the loop make one graph.",
     ),
     BreakReason(
         "BRK018",
@@ -136,6 +137,16 @@ _ROWS: Final = (
         "written.",
         "Take the breakpoint() out to compile it.",
     ),
+    BreakReason(
+        "BRK023",
+        "handling of an exception",
+        f"Entering and leaving an except or finally block changes what sys.exc_info() gives. {_NEXT}",
+    ),
+    BreakReason(
+        "BRK024",
+        "entering or leaving a with block",
+        f"The context manager is called. {_NEXT} The block itself is captured.",
+    ),
 )
 REASONS: Final[dict[str, BreakReason]] = {row.code: row for row in _ROWS}
 
@@ -155,12 +166,14 @@ MUST_KNOW: Final = "BRK013"
 RAISE: Final = "BRK014"
 UNBOUND_NAME: Final = "BRK015"
 INSTRUCTION: Final = "BRK016"
-LOOP_TRY_WITH: Final = "BRK017"
+LOOP: Final = "BRK017"
 CAPTURE_LIMIT: Final = "BRK018"
 SUSPENDS: Final = "BRK019"
 NOT_NUMERIC: Final = "BRK020"
 WRITE_IN_INLINED: Final = "BRK021"
 DEBUGGER: Final = "BRK022"
+EXCEPTION: Final = "BRK023"
+WITH: Final = "BRK024"
 
 
 def break_graph(code: str, context: str = "") -> NoReturn:

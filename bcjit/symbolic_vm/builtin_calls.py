@@ -19,6 +19,7 @@ from bcjit.guards import Source, SourceKind
 from bcjit.symbolic_vm.attributes import has_attribute
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.calls import builtin, get
+from bcjit.symbolic_vm.iterators import drain, is_iterator
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import call_op, call_scalar, describe
 from bcjit.symbolic_vm.operators import (
@@ -79,6 +80,8 @@ def items_of(vm: Machine, value: SymValue, what: str) -> Args:
         if len(numbers) > _LONGEST:
             break_graph(because.NO_RULE, f"{what} of a long range")
         return tuple(Known(None, number) for number in numbers)
+    if is_iterator(value):
+        return drain(vm, value, what)
     if isinstance(value, Known) and type(value.value) in (str, tuple, bytes):
         return tuple(Known(None, item) for item in value.value)  # type: ignore[attr-defined]
     return break_graph(because.NO_RULE, f"{what} of {describe(value)}")

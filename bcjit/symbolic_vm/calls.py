@@ -6,6 +6,7 @@ the caller breaks there, and the callee runs as a frame of its own (and is captu
 
 from __future__ import annotations
 
+import inspect
 import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -147,7 +148,7 @@ def inline(
     """Interpret the function's code on these arguments, as part of the caller."""
     code = function.code
     why = refusal(code)
-    if why is not None:
+    if why is not None and not _is_simple_generator(code):
         _give_up(vm, function, f"{function.qualname}: {because.REASONS[why.reason].title}")
     bound = bind(vm, function, args, kwargs)
     if bound is None:
@@ -174,6 +175,22 @@ def inline(
 
 
 _ABOUT_THE_CALLER: Final = (because.INLINE_DEPTH, because.CAPTURE_LIMIT)
+
+
+def _is_simple_generator(code: types.CodeType) -> bool:
+    """Whether it is a generator with nothing to clean up where it is left unfinished."""
+    if code.co_flags & _SUSPENDS != inspect.CO_GENERATOR:
+        return False
+    listing = decode(code)
+    return listing.has_try() is None and listing.has_with() is None
+
+
+_SUSPENDS: Final = (
+    inspect.CO_GENERATOR
+    | inspect.CO_COROUTINE
+    | inspect.CO_ITERABLE_COROUTINE
+    | inspect.CO_ASYNC_GENERATOR
+)
 
 
 def _give_up(vm: Machine, function: SymFunction, context: str) -> None:

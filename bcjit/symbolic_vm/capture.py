@@ -12,10 +12,18 @@ from bcjit.bytecode import decode
 from bcjit.fx_graph import Graph, Node
 from bcjit.guards import Guard, GuardKind, Roots, Source, SourceKind
 from bcjit.records import dataclass
-from bcjit.symbolic_vm.handlers import CALL_OPS, HANDLERS, PROLOGUE
+from bcjit.symbolic_vm.handlers import CALL_OPS, HANDLERS, LOOP_HEADS, PROLOGUE
 from bcjit.symbolic_vm.machine import Machine, Settings
 from bcjit.symbolic_vm.realize import outside_cell, realize
-from bcjit.symbolic_vm.state import BreakExit, Frame, Position, Region, ReturnExit, State
+from bcjit.symbolic_vm.state import (
+    BreakExit,
+    Frame,
+    Position,
+    Region,
+    ReturnExit,
+    State,
+    suspended_generators,
+)
 from bcjit.symbolic_vm.values import NULL, UNBOUND, Lazy, SymCell, SymValue
 
 __all__ = ["Capture", "PartSpec", "capture"]
@@ -102,7 +110,23 @@ def capture(
     -------
     Capture
     """
-    vm = Machine(Roots(values, func, closure), HANDLERS, realize, CALL_OPS, PROLOGUE, settings)
+    no_generators: frozenset[int] = frozenset()
+    while True:
+        found = _attempt(Roots(values, func, closure), spec, settings, no_generators)
+        state = found.end.state if isinstance(found.end, BreakExit) else None
+        born = frozenset() if state is None else frozenset(suspended_generators(state))
+        if born <= no_generators:
+            return found
+        no_generators |= born
+
+
+def _attempt(
+    roots: Roots, spec: PartSpec, settings: Settings, no_generators: frozenset[int]
+) -> Capture:
+    """Capture once. A generator that would have to live on behind the end cannot be made again: its making is left out."""
+    func = roots.func
+    vm = Machine(roots, HANDLERS, realize, CALL_OPS, PROLOGUE, LOOP_HEADS, settings)
+    vm.no_generators = no_generators
     frame = Frame(
         decode(spec.code),
         func.__globals__,
@@ -110,7 +134,8 @@ def capture(
         func.__qualname__,
         inlined=False,
     )
-    start = _first_state(vm, spec, values) if spec.offset is None else _state(vm, spec, values)
+    make = _first_state if spec.offset is None else _state
+    start = make(vm, spec, roots.values)
     try:
         (leave,) = vm.interpret(start, Region(frame))
     finally:

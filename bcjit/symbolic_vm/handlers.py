@@ -12,6 +12,7 @@ from typing import Final
 import bcjit.symbolic_vm.break_reasons as because
 import bcjit.symbolic_vm.builtin_calls as _builtin_calls
 import bcjit.symbolic_vm.handlers_flow as _handlers_flow
+import bcjit.symbolic_vm.handlers_loops as _handlers_loops
 import bcjit.symbolic_vm.handlers_names as _handlers_names
 import bcjit.symbolic_vm.handlers_values as _handlers_values
 import bcjit.symbolic_vm.method_calls as _method_calls
@@ -21,7 +22,7 @@ from bcjit.symbolic_vm.handler_table import HANDLERS, handles
 from bcjit.symbolic_vm.machine import Handler, Machine
 from bcjit.symbolic_vm.state import Exit, Frame
 
-__all__ = ["BREAKS", "CALL_OPS", "HANDLERS", "PROLOGUE"]
+__all__ = ["BREAKS", "CALL_OPS", "HANDLERS", "LOOP_HEADS", "PROLOGUE"]
 
 # Where a capture never stops: what sets a frame up, and what completes a function (3.13), which cannot be made
 # again while its closure is missing.
@@ -35,11 +36,13 @@ PROLOGUE: Final = frozenset(
         Op.SET_FUNCTION_ATTRIBUTE,
     }
 )
+LOOP_HEADS: Final = frozenset({Op.FOR_ITER})
 CALL_OPS: Final = frozenset({Op.CALL, Op.CALL_KW, Op.CALL_FUNCTION_EX})
 # Importing these fills the tables.
 _LOADED: Final = (
     _builtin_calls,
     _handlers_flow,
+    _handlers_loops,
     _handlers_names,
     _handlers_values,
     _method_calls,
@@ -81,19 +84,18 @@ BREAKS: Final[dict[Op, tuple[str, str]]] = {
         (because.NO_RULE, "patterns ask classes of the program what they are"),
     ),
     **dict.fromkeys(
-        (Op.GET_ITER, Op.FOR_ITER, Op.END_FOR, Op.JUMP_NO_INTERRUPT, Op.LOAD_FAST_AND_CLEAR),
-        (because.LOOP_TRY_WITH, "loops, try and with are not captured yet"),
+        (Op.PUSH_EXC_INFO, Op.POP_EXCEPT, Op.CHECK_EG_MATCH),
+        (because.EXCEPTION, "the interpreter's handled exception changes"),
+    ),
+    **dict.fromkeys(
+        (Op.BEFORE_WITH, Op.WITH_EXCEPT_START), (because.WITH, "a context manager is called")
+    ),
+    **dict.fromkeys(
+        (Op.END_FOR, Op.JUMP_NO_INTERRUPT), (because.INSTRUCTION, "never reached in a function")
     ),
     **dict.fromkeys(
         (
-            Op.PUSH_EXC_INFO, Op.POP_EXCEPT, Op.CHECK_EXC_MATCH, Op.CHECK_EG_MATCH, Op.BEFORE_WITH,
-            Op.WITH_EXCEPT_START,
-        ),
-        (because.LOOP_TRY_WITH, "loops, try and with are not captured yet"),
-    ),
-    **dict.fromkeys(
-        (
-            Op.RETURN_GENERATOR, Op.YIELD_VALUE, Op.GET_YIELD_FROM_ITER, Op.GET_AWAITABLE,
+            Op.GET_YIELD_FROM_ITER, Op.GET_AWAITABLE,
             Op.GET_AITER, Op.GET_ANEXT, Op.BEFORE_ASYNC_WITH, Op.END_ASYNC_FOR, Op.SEND,
             Op.SEND_POP, Op.END_SEND, Op.CLEANUP_THROW,
         ),

@@ -71,23 +71,19 @@ def _load_fast(vm: Machine, frame: Frame, instruction: Instruction) -> None:
     vm.push(value)
 
 
-def _set_local(vm: Machine, frame: Frame, name: str, value: SymValue) -> None:
-    slot = _local(frame, name)
-    variables = vm.state.locals
-    vm.state = replace(vm.state, locals=(*variables[:slot], value, *variables[slot + 1 :]))
-
-
 @handles(Op.STORE_FAST)
 def _store_fast(vm: Machine, frame: Frame, instruction: Instruction) -> None:
     value = vm.pop()
-    _set_local(vm, frame, argument_name(instruction), UNBOUND if isinstance(value, Null) else value)
+    vm.set_local(
+        _local(frame, argument_name(instruction)), UNBOUND if isinstance(value, Null) else value
+    )
 
 
 @handles(Op.DELETE_FAST)
 def _delete_fast(vm: Machine, frame: Frame, instruction: Instruction) -> None:
     if vm.state.locals[_local(frame, argument_name(instruction))] is UNBOUND:
         break_graph(because.UNBOUND_NAME, argument_name(instruction))
-    _set_local(vm, frame, argument_name(instruction), UNBOUND)
+    vm.set_local(_local(frame, argument_name(instruction)), UNBOUND)
 
 
 def _cell_slot(frame: Frame, name: str) -> int:
@@ -107,7 +103,7 @@ def _make_cell(vm: Machine, frame: Frame, instruction: Instruction) -> None:
     initial: SymValue = UNBOUND
     if name in frame.code.co_varnames:
         initial = vm.state.locals[_local(frame, name)]
-        _set_local(vm, frame, name, UNBOUND)
+        vm.set_local(_local(frame, name), UNBOUND)
     cell = SymCell(None, vm.new_id(), name, initial, from_outside=False)
     slot = _cell_slot(frame, name)
     cells = vm.state.cells

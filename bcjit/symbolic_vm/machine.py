@@ -30,11 +30,13 @@ from bcjit.symbolic_vm.state import (
     Region,
     ReturnExit,
     State,
+    YieldExit,
 )
 from bcjit.symbolic_vm.values import (
     Known,
     Lazy,
     SymCell,
+    SymGenerator,
     SymObject,
     SymScalar,
     SymTuple,
@@ -87,6 +89,8 @@ class Machine:
         The call instructions: a caller can be resumed at one of them with another callee.
     prologue
         The instructions that set a frame up; a capture never stops at one.
+    loop_heads
+        The instructions that decide by themselves whether a loop takes another turn.
     settings
         See `Settings`.
     """
@@ -98,6 +102,7 @@ class Machine:
         realize: Realizer,
         call_ops: frozenset[Op],
         prologue: frozenset[Op],
+        loop_heads: frozenset[Op],
         settings: Settings,
     ) -> None:
         self.roots = roots
@@ -118,6 +123,7 @@ class Machine:
         self._realize = realize
         self._call_ops = call_ops
         self._prologue = prologue
+        self._loop_heads = loop_heads
         self._journal: list[Callable[[], object]] = []
         self._realized: dict[Source, SymValue] = {}
         self._guarded: set[Guard] = set()
@@ -128,6 +134,10 @@ class Machine:
         ] = {}  # items of lists from outside, as seen first
         self._line: SourceLine | None = None
         self.outside_cell_written = False
+        # Calls at these instructions of the outermost frame make no generator here: one would have to live on.
+        self.no_generators: frozenset[int] = frozenset()
+        self._passed: list[set[int]] = []  # of each frame, the instructions interpreted
+        self._inside_builtin = 0
 
     # ------------------------------------------------------------------ marks and undo
     def mark(self) -> Mark:
@@ -350,6 +360,8 @@ class Machine:
 
     def record(self) -> tuple[Position, ...]:
         """Return where to resume if the node made next fails: the frames and their states, outermost first."""
+        if self._inside_builtin:
+            break_graph(because.WRITE_IN_INLINED, "called by a builtin")
         record = tuple(self.positions)
         for position in record[:-1]:
             instruction = position.frame.listing.instructions[position.state.index]
@@ -403,6 +415,11 @@ class Machine:
         self.state = state.with_stack(state.stack[:-n])
         return state.stack[-n:]
 
+    def set_local(self, slot: int, value: SymValue) -> None:
+        """Bind a local of the present frame, or unbind it."""
+        variables = self.state.locals
+        self.state = replace(self.state, locals=(*variables[:slot], value, *variables[slot + 1 :]))
+
     # ------------------------------------------------------------------ running
     def interpret(self, state: State, region: Region) -> tuple[Exit, ...]:
         """Run `region` from `state` until it returns, breaks, or leaves the region.
@@ -417,9 +434,11 @@ class Machine:
         outer, line = self.state, self._line
         self.state = state
         self.positions.append(Position(region.frame, state))
+        self._passed.append(set())
         try:
             return (self._run(region),)
         finally:
+            self._passed.pop()
             self.positions.pop()
             self.state, self._line = outer, line
 
@@ -429,8 +448,10 @@ class Machine:
         code = frame.code
         group = -1
         line: SourceLine | None = None
+        passed = self._passed[-1]
         while self.state.index not in region.stop:
             instruction = instructions[self.state.index]
+            passed.add(self.state.index)
             starts = instruction.offset != group
             if starts:
                 group = instruction.offset
@@ -477,7 +498,18 @@ class Machine:
         return leave
 
     def jump(self, index: int) -> None:
-        """Go on at the virtual instruction `index` of the present frame."""
+        """Go on at the virtual instruction `index` of the present frame.
+
+        Raises
+        ------
+        GraphBreak
+            If that begins another turn of a loop: a capture holds one turn, so that it takes as long however many there
+            are. A ``for`` loop is cut, or unrolled, where it asks its iterator.
+        """
+        if index < self.state.index and index in self._passed[-1]:
+            target = self.positions[-1].frame.listing.instructions[index]
+            if target.op not in self._loop_heads:
+                break_graph(because.LOOP, "another turn")
         self.state = self.state.at(index)
 
     @contextmanager
@@ -497,6 +529,36 @@ class Machine:
         assert isinstance(leave, ReturnExit)
         self.state = replace(caller, heap=leave.state.heap, effects=leave.state.effects)
         return leave
+
+    def resume_generator(self, generator: SymGenerator) -> SymValue | None:
+        """Let a generator made in the frame go on to its next value; None when it returns."""
+        suspended = self.state.heap.get(generator.oid)
+        if suspended is None:
+            return None
+        assert isinstance(suspended, State)
+        with self.inlining(), self.inside_builtin():
+            caller = self.state
+            state = replace(
+                suspended.push(Known(None, None)),
+                heap={**caller.heap, generator.oid: None},
+                effects=caller.effects,
+            )
+            (leave,) = self.interpret(state, Region(generator.frame))
+        assert isinstance(leave, ReturnExit | YieldExit)
+        heap = dict(leave.state.heap)
+        if isinstance(leave, YieldExit):
+            heap[generator.oid] = replace(leave.state, heap={}, effects=())
+        self.state = replace(caller, heap=heap, effects=leave.state.effects)
+        return leave.value if isinstance(leave, YieldExit) else None
+
+    @contextmanager
+    def inside_builtin(self) -> Iterator[None]:
+        """Say that what is called now is called by a builtin: its caller cannot be resumed at a call of it."""
+        self._inside_builtin += 1
+        try:
+            yield
+        finally:
+            self._inside_builtin -= 1
 
 
 def holds_cell(value: SymValue) -> bool:

@@ -24,7 +24,9 @@ from bcjit.symbolic_vm.values import (
     Lazy,
     SymArray,
     SymFunction,
+    SymGenerator,
     SymInstance,
+    SymIterator,
     SymMethod,
     SymObject,
     SymRange,
@@ -101,7 +103,7 @@ def pytype_of(vm: Machine, value: SymValue) -> type:
         return type(value.value)
     if isinstance(value, SymArray):
         return value.meta.dtype.type if value.meta.is_scalar else np.ndarray
-    if isinstance(value, SymScalar | SymObject | SymInstance):
+    if isinstance(value, SymScalar | SymObject | SymInstance | SymIterator):
         return value.pytype
     for kind, pytype in _KIND_TYPES:
         if isinstance(value, kind):
@@ -115,6 +117,7 @@ _KIND_TYPES: Final[tuple[tuple[type[SymValue], type], ...]] = (
     (SymRange, range),
     (SymFunction, types.FunctionType),
     (SymMethod, types.MethodType),
+    (SymGenerator, types.GeneratorType),
 )
 
 

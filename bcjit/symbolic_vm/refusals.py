@@ -1,6 +1,6 @@
 """Which code objects are not interpreted at all, and why; facts about code only.
 
-Loops, ``try`` and ``with`` are not captured yet; suspended frames can never be replaced.
+Suspended frames can never be replaced; a frame that lets itself be watched is seen as written.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from types import CodeType
 from typing import Final
 
 import bcjit.symbolic_vm.break_reasons as because
-from bcjit.bytecode import decode
+from bcjit.bytecode import Op, decode
 from bcjit.errors import SourceLine
 from bcjit.records import dataclass
 
@@ -55,16 +55,16 @@ def _look(code: CodeType) -> Refusal | None:
         return Refusal(because.SUSPENDS, code.co_qualname, first)
     if code.co_flags & _OPTIMIZED != _OPTIMIZED:
         return Refusal(because.INSTRUCTION, "not the code of a function", first)
+    cells = {*code.co_cellvars, *code.co_freevars}
     watched = sorted(_WATCHES.intersection(code.co_names))
     if watched:
         return Refusal(because.DEBUGGER, watched[0], first)
-    listing = decode(code)
-    for what, line in (
-        ("loop", listing.has_loop()),
-        ("with", listing.has_with()),
-        ("try", listing.has_try()),
-    ):
-        if line is not None:
-            place = SourceLine(code.co_filename, line, code.co_qualname)
-            return Refusal(because.LOOP_TRY_WITH, what, place)
+    for instruction in decode(code).instructions:
+        if instruction.op is Op.LOAD_FAST_AND_CLEAR and instruction.arg in cells:
+            place = SourceLine(
+                code.co_filename,
+                instruction.position.lineno or code.co_firstlineno,
+                code.co_qualname,
+            )
+            return Refusal(because.INSTRUCTION, "a comprehension whose variable is a cell", place)
     return None

@@ -6,13 +6,20 @@ another call of it. What a state does not hold (graph, guards, shape facts) is a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, fields, replace
 from types import CodeType
 from typing import TYPE_CHECKING
 
 from bcjit.records import dataclass
-from bcjit.symbolic_vm.values import NULL, UNBOUND, SymCell, SymObject, SymValue
+from bcjit.symbolic_vm.values import (
+    NULL,
+    UNBOUND,
+    SymCell,
+    SymGenerator,
+    SymObject,
+    SymValue,
+)
 
 if TYPE_CHECKING:
     from bcjit.bytecode import Instruction, Listing
@@ -31,7 +38,9 @@ __all__ = [
     "Region",
     "ReturnExit",
     "State",
+    "YieldExit",
     "join",
+    "suspended_generators",
 ]
 
 
@@ -138,7 +147,15 @@ class FallExit:
     state: State
 
 
-Exit = ReturnExit | BreakExit | FallExit
+@dataclass(frozen=True, slots=True)
+class YieldExit:
+    """A generator's frame gives `value`; `state` is that before it goes on, without the value sent."""
+
+    state: State
+    value: SymValue
+
+
+Exit = ReturnExit | BreakExit | FallExit | YieldExit
 
 
 class JoinError(Exception):
@@ -197,6 +214,26 @@ def join(left: State, right: State, phi: Callable[[str, SymValue, SymValue], Sym
         else:
             raise JoinError(f"object {oid} has different contents")
     return State(left.index, stack, variables, left.cells, heap, left.effects, left.blocks)
+
+
+def suspended_generators(state: State) -> Iterator[int]:
+    """Yield where the generators were made that a state holds and that have not returned."""
+    seen: set[int] = set()
+    left: list[object] = [state.stack, state.locals, state.cells]
+    while left:
+        value = left.pop()
+        if isinstance(value, tuple):
+            left += value
+            continue
+        if not isinstance(value, SymValue) or id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, SymGenerator) and state.heap.get(value.oid) is not None:
+            yield value.born
+        if isinstance(value, SymObject | SymCell):
+            left.append(state.heap.get(value.oid, value.initial))
+        else:
+            left += [getattr(value, field.name) for field in fields(value) if field.name != "obj"]
 
 
 _MISSING = object()

@@ -10,6 +10,8 @@
     ├── SymScalar                 a Python int, float, complex or bool that is only known symbolically
     ├── SymTuple, SymSlice, SymRange
     ├── SymObject                 a list, dict or set; its contents are in the state's heap
+    ├── SymIterator               an iterator made in the frame; how far it is, is in the state's heap
+    ├── SymGenerator              a generator made in the frame; its frame's state is in the heap
     ├── SymCell                   a cell; its contents are in the state's heap
     ├── SymFunction               a Python function, from outside or made in the frame
     ├── SymMethod                 a bound method
@@ -33,18 +35,22 @@ if TYPE_CHECKING:
     from bcjit.fx_graph import Node
     from bcjit.guards import Source
     from bcjit.meta import ArrayMeta
+    from bcjit.symbolic_vm.state import Frame
 
 __all__ = [
     "NULL",
     "UNBOUND",
     "DictItem",
+    "IteratorState",
     "Known",
     "Lazy",
     "Null",
     "SymArray",
     "SymCell",
     "SymFunction",
+    "SymGenerator",
     "SymInstance",
+    "SymIterator",
     "SymMethod",
     "SymObject",
     "SymRange",
@@ -162,6 +168,42 @@ class SymCell(SymValue):
     name: str
     initial: SymValue
     from_outside: bool  # made before this part began: a store is visible to others
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SymIterator(SymValue):
+    """An iterator made in the frame. Its contents in the heap are an `IteratorState`.
+
+    What `parts` are depends on `kind`: of "items" the iterable; of "keys" a dict and the keys it had; of "reversed" a
+    sequence and its length then; of "zip", "enumerate" and "chain" iterators; of "map" and "filter" the function, then
+    iterators.
+    """
+
+    kind: str
+    pytype: type
+    oid: int
+    parts: tuple[SymValue, ...]
+    initial: IteratorState
+
+
+class IteratorState(NamedTuple):
+    """How often an iterator was asked successfully, and whether it is exhausted."""
+
+    given: int
+    done: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SymGenerator(SymValue):
+    """A generator whose frame is interpreted as part of this one. It cannot be made again once it has begun.
+
+    Its contents in the heap are the `State` its frame is suspended in, None once it has returned.
+    """
+
+    frame: Frame
+    oid: int
+    born: int  # the instruction of the outermost frame that made it
+    initial: None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

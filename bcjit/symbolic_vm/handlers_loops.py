@@ -1,0 +1,104 @@
+"""Handlers of loops, comprehensions, exceptions caught and generators made in the frame."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import bcjit.symbolic_vm.break_reasons as because
+from bcjit.bytecode import Instruction, Op
+from bcjit.config import config
+from bcjit.symbolic_vm.break_reasons import break_graph
+from bcjit.symbolic_vm.handler_table import argument_count, argument_name, handles
+from bcjit.symbolic_vm.iterators import get_iter, is_iterator, step, turns_left
+from bcjit.symbolic_vm.machine import Machine
+from bcjit.symbolic_vm.numpy_calls import describe
+from bcjit.symbolic_vm.state import Exit, Frame, ReturnExit, YieldExit
+from bcjit.symbolic_vm.values import (
+    NULL,
+    UNBOUND,
+    Known,
+    SymGenerator,
+    SymInstance,
+    SymTuple,
+    SymValue,
+)
+
+_BUDGET: Final = 4000  # instructions that unrolling may take
+_HEAP_TYPE: Final = (
+    1 << 9
+)  # Py_TPFLAGS_HEAPTYPE: a class of the program, whose bases can be changed
+
+
+@handles(Op.GET_ITER)
+def _get_iter(vm: Machine, frame: Frame, instruction: Instruction) -> None:
+    vm.push(get_iter(vm, vm.pop()))
+
+
+@handles(Op.FOR_ITER)
+def _for_iter(vm: Machine, frame: Frame, instruction: Instruction) -> None:
+    """Unroll a short loop over what was made here; another one is cut, and Python asks the iterator."""
+    iterator = vm.realize(vm.state.stack[-1])
+    behind = argument_count(instruction)
+    if not is_iterator(iterator):
+        break_graph(because.LOOP, f"over {describe(iterator)}")
+    if not isinstance(iterator, SymGenerator):
+        turns, body = turns_left(vm, iterator), behind - vm.state.index
+        if turns > config.unroll_limit or vm.steps + turns * body > _BUDGET:
+            break_graph(because.LOOP, f"over {describe(iterator)}")
+    item = step(vm, iterator)
+    if item is None:
+        vm.pop()
+        vm.jump(behind)
+    else:
+        vm.push(item)
+
+
+@handles(Op.LOAD_FAST_AND_CLEAR)
+def _load_fast_and_clear(vm: Machine, frame: Frame, instruction: Instruction) -> None:
+    slot = frame.code.co_varnames.index(argument_name(instruction))
+    value = vm.state.locals[slot]
+    vm.push(NULL if value is UNBOUND else value)
+    vm.set_local(slot, UNBOUND)
+
+
+@handles(Op.CHECK_EXC_MATCH)
+def _check_exc_match(vm: Machine, frame: Frame, instruction: Instruction) -> None:
+    """Mirror ``PyErr_GivenExceptionMatches`` (Python/errors.c), which asks the classes' MRO and no code."""
+    wanted = vm.realize(vm.pop())
+    exception = vm.realize(vm.state.stack[-1])
+    if not isinstance(exception, SymInstance):
+        break_graph(because.NO_RULE, f"except for {describe(exception)}")
+    classes = _exception_classes(vm, wanted)
+    mro = type.__getattribute__(exception.pytype, "__mro__")
+    if exception.pytype.__flags__ & _HEAP_TYPE and any(
+        c not in (exception.pytype, Exception, BaseException) for c in classes
+    ):
+        break_graph(because.NO_RULE, f"except for {exception.pytype.__name__}")
+    vm.push(Known(None, any(cls in mro for cls in classes)))
+
+
+def _exception_classes(vm: Machine, value: SymValue) -> tuple[type, ...]:
+    if isinstance(value, SymTuple):
+        return tuple(c for item in value.items for c in _exception_classes(vm, vm.realize(item)))
+    if isinstance(value, Known):
+        found = value.value
+        if isinstance(found, type) and issubclass(found, BaseException):
+            return (found,)
+    return break_graph(because.NO_RULE, f"except {describe(value)}")
+
+
+@handles(Op.RETURN_GENERATOR)
+def _return_generator(vm: Machine, frame: Frame, instruction: Instruction) -> Exit:
+    if not frame.inlined:
+        break_graph(because.SUSPENDS, "a suspended frame cannot be replaced")
+    born = vm.positions[0].state.index
+    if born in vm.no_generators:
+        break_graph(because.NOT_INLINED, "a generator that lives on")
+    made = SymGenerator(None, frame, vm.new_id(), born)
+    return ReturnExit(vm.state.with_heap(made.oid, vm.state), made)
+
+
+@handles(Op.YIELD_VALUE)
+def _yield_value(vm: Machine, frame: Frame, instruction: Instruction) -> Exit:
+    value = vm.pop()
+    return YieldExit(vm.state, value)

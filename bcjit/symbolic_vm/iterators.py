@@ -1,0 +1,403 @@
+"""``iter``, ``next`` and the builtin iterators on symbolic values.
+
+An iterator made in the frame is stepped here as long as what it gives is known without running code; how far it is, is part of the
+state, so that it can be made again where a graph is cut. A live iterator from outside is never stepped: asking it is left to Python.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Final, cast
+
+import bcjit.symbolic_vm.break_reasons as because
+from bcjit.symbolic_vm.break_reasons import break_graph
+from bcjit.symbolic_vm.calls import builtin, call
+from bcjit.symbolic_vm.machine import Machine
+from bcjit.symbolic_vm.numpy_calls import describe
+from bcjit.symbolic_vm.operators import truth
+from bcjit.symbolic_vm.subscripts import dict_items, get_item
+from bcjit.symbolic_vm.values import (
+    IteratorState,
+    Known,
+    SymArray,
+    SymGenerator,
+    SymInstance,
+    SymIterator,
+    SymObject,
+    SymRange,
+    SymTuple,
+    SymValue,
+)
+
+__all__ = ["drain", "get_iter", "is_iterator", "step", "turns_left"]
+
+Args = tuple[SymValue, ...]
+Kwargs = Mapping[str, SymValue]
+# Iterators that are their own iterator and whose class cannot be changed.
+_SAMPLES_LIVE: Final[tuple[object, ...]] = (
+    iter(()), iter([]), iter(""), iter(b""), iter({}), iter({}.items()), iter({}.values()),
+    iter(set()), iter(range(0)), iter(range(1 << 70)), reversed([]), reversed({}),
+    zip(), enumerate(()), map(abs, ()), filter(None, ()), (n for n in (0,)),
+    itertools.chain(), itertools.count(), itertools.islice((), 0), itertools.product(),
+)  # fmt: skip
+_LIVE: Final = tuple(map(type, _SAMPLES_LIVE))
+
+
+def is_iterator(value: SymValue) -> bool:
+    """Whether a value is an iterator made in the frame."""
+    return isinstance(value, SymIterator | SymGenerator)
+
+
+def get_iter(vm: Machine, value: SymValue) -> SymValue:
+    """``iter(value)``."""
+    value = vm.realize(value)
+    if is_iterator(value):
+        return value
+    if isinstance(value, SymInstance) and value.pytype in _LIVE:
+        return value
+    if isinstance(value, SymArray):
+        if not value.meta.shape:
+            break_graph(because.WOULD_RAISE, "iteration over a 0-d array")
+        return _made(vm, "items", _SEQUENCE_ITERATOR, (value,))
+    sample = _SAMPLES.get(_container_type(value))
+    if sample is None:
+        return break_graph(because.NO_RULE, f"iteration over {describe(value)}")
+    if isinstance(value, SymObject) and value.pytype is dict:
+        return _made(vm, "keys", type(iter(sample)), (value, Known(None, _peek_keys(vm, value))))
+    return _made(vm, "items", type(iter(sample)), (value,))
+
+
+def _peek_keys(vm: Machine, value: SymObject) -> tuple[object, ...]:
+    contents = vm.state.heap.get(value.oid, value.initial)
+    if isinstance(contents, tuple):
+        return tuple(item.key for item in contents)
+    assert isinstance(value.obj, dict)
+    return tuple(value.obj)
+
+
+class _Sequence:
+    def __getitem__(self, index: int) -> object:
+        raise IndexError
+
+
+_SEQUENCE_ITERATOR: Final[type] = type(iter(_Sequence()))
+_SAMPLES: Final[dict[type | None, Any]] = {tuple: (), list: [], dict: {}, range: range(0), str: "", bytes: b""}  # fmt: skip
+
+
+def _container_type(value: SymValue) -> type | None:
+    if isinstance(value, SymTuple):
+        return tuple
+    if isinstance(value, SymRange):
+        return range
+    if isinstance(value, SymObject) and value.pytype in (list, dict):
+        return value.pytype
+    if isinstance(value, Known) and type(value.value) in (str, bytes, tuple):
+        return type(value.value)
+    return None
+
+
+def _made(
+    vm: Machine, kind: str, pytype: type, parts: tuple[SymValue, ...], start: int = 0
+) -> SymIterator:
+    return SymIterator(None, kind, pytype, vm.new_id(), parts, IteratorState(start))
+
+
+def _state(vm: Machine, it: SymIterator) -> IteratorState:
+    found = vm.state.heap.get(it.oid, it.initial)
+    assert isinstance(found, IteratorState)
+    return found
+
+
+# ---------------------------------------------------------------------- how long
+def turns_left(vm: Machine, value: SymValue) -> float:
+    """Return at most how many items an iterator still gives; infinite where that is not known. Guards nothing."""
+    if not isinstance(value, SymIterator):
+        return math.inf
+    state = _state(vm, value)
+    if state.done:
+        return 0
+    if value.kind in _OVER_ITEMS:
+        size = _peek_length(vm, value.parts[0])
+        return math.inf if size is None else max(size - state.given, 0)
+    iterators = value.parts[1:] if value.kind in ("map", "filter") else value.parts
+    lengths = [turns_left(vm, part) for part in iterators]
+    return sum(lengths) if value.kind == "chain" else min(lengths, default=0)
+
+
+def _peek_length(vm: Machine, value: SymValue) -> float | None:
+    if isinstance(value, SymTuple):
+        return len(value.items)
+    if isinstance(value, SymObject):
+        contents = vm.state.heap.get(value.oid, value.initial)
+        if isinstance(contents, tuple):
+            return len(contents)
+        return len(value.obj) if isinstance(value.obj, list | dict) else None
+    if isinstance(value, SymRange):
+        return _range_length((value.start, value.stop, value.step))
+    if isinstance(value, SymArray):
+        size = value.meta.shape[0]
+        return size if isinstance(size, int) else None
+    assert isinstance(value, Known)
+    return len(value.value)  # type: ignore[arg-type]  # str, bytes or tuple: see _container_type
+
+
+def _range_length(parts: tuple[SymValue, ...]) -> float:
+    bounds = [part.value for part in parts if isinstance(part, Known)]
+    if len(bounds) != len(parts):
+        return math.inf
+    return len(range(*cast("list[int]", bounds)))  # the rule of range saw to it
+
+
+# ---------------------------------------------------------------------- one step
+def step(vm: Machine, value: SymValue) -> SymValue | None:
+    """Return what ``next`` gives, None when the iterator is exhausted.
+
+    Raises
+    ------
+    GraphBreak
+        If that is not known here.
+    """
+    if isinstance(value, SymGenerator):
+        return vm.resume_generator(value)
+    if not isinstance(value, SymIterator):
+        return break_graph(because.LOOP, f"over {describe(value)}")
+    state = _state(vm, value)
+    if state.done:
+        return None
+    item = _STEPS[value.kind](vm, value, state.given)
+    if item is not None:
+        vm.state = vm.state.with_heap(value.oid, IteratorState(state.given + 1))
+    elif value.kind in _OVER_ITEMS:  # the others ask again
+        vm.state = vm.state.with_heap(value.oid, IteratorState(state.given, done=True))
+    return item
+
+
+def _next_item(vm: Machine, it: SymIterator, given: int) -> SymValue | None:
+    owner = it.parts[0]
+    if isinstance(owner, SymTuple):
+        return owner.items[given] if given < len(owner.items) else None
+    if isinstance(owner, SymArray):
+        size = vm.fix(owner.meta.shape[0], "length of an array iterated over")
+        return get_item(vm, owner, Known(None, given)) if given < size else None
+    if isinstance(owner, SymRange):
+        bounds: list[Any] = [
+            vm.constant(part, "range") for part in (owner.start, owner.stop, owner.step)
+        ]
+        numbers = range(*bounds)
+        return Known(None, numbers[given]) if given < len(numbers) else None
+    if isinstance(owner, SymObject):
+        contents = vm.contents(owner)
+        assert isinstance(contents, tuple)
+        return contents[given] if given < len(contents) else None
+    assert isinstance(owner, Known)
+    constant: Any = owner.value
+    return Known(None, constant[given]) if given < len(constant) else None
+
+
+def _next_key(vm: Machine, it: SymIterator, given: int) -> SymValue | None:
+    owner, keys = it.parts
+    assert isinstance(owner, SymObject)
+    assert isinstance(keys, Known)
+    items = dict_items(vm, owner)
+    if tuple(item.key for item in items) != keys.value:
+        break_graph(because.WOULD_RAISE, "a dict that changes while it is iterated over")
+    return items[given].spelled if given < len(items) else None
+
+
+def _next_zip(vm: Machine, it: SymIterator, given: int) -> SymValue | None:
+    items: list[SymValue] = []
+    for part in it.parts:
+        item = step(vm, part)
+        if item is None:
+            return None
+        items.append(item)
+    return SymTuple(None, tuple(items)) if items else None
+
+
+def _next_enumerate(vm: Machine, it: SymIterator, given: int) -> SymValue | None:
+    item = step(vm, it.parts[0])
+    return None if item is None else SymTuple(None, (Known(None, given), item))
+
+
+def _next_map(vm: Machine, it: SymIterator, given: int) -> SymValue | None:
+    function, *iterators = it.parts
+    items: list[SymValue] = []
+    for part in iterators:
+        item = step(vm, part)
+        if item is None:
+            return None
+        items.append(item)
+    with vm.inside_builtin():
+        return call(vm, function, items)
+
+
+def _next_filter(vm: Machine, it: SymIterator, given: int) -> SymValue | None:
+    function, iterator = it.parts
+    while True:
+        item = step(vm, iterator)
+        if item is None:
+            return None
+        kept = item
+        if not (isinstance(function, Known) and function.value in (None, bool)):
+            with vm.inside_builtin():
+                kept = call(vm, function, (item,))
+        if truth(vm, kept):
+            return item
+
+
+def _next_chain(vm: Machine, it: SymIterator, given: int) -> SymValue | None:
+    for part in it.parts:
+        item = step(vm, part)
+        if item is not None:
+            return item
+    return None
+
+
+def _next_reversed(vm: Machine, it: SymIterator, given: int) -> SymValue | None:
+    owner, size = it.parts
+    assert isinstance(size, Known)
+    assert isinstance(size.value, int)
+    items = drain(vm, get_iter(vm, owner), "reversed")
+    place = size.value - 1 - given
+    return items[place] if 0 <= place < len(items) else None
+
+
+_OVER_ITEMS: Final = ("items", "keys", "reversed")
+_STEPS: Final = {
+    "items": _next_item,
+    "keys": _next_key,
+    "zip": _next_zip,
+    "enumerate": _next_enumerate,
+    "map": _next_map,
+    "filter": _next_filter,
+    "chain": _next_chain,
+    "reversed": _next_reversed,
+}
+_LONGEST: Final = 1024
+
+
+def drain(vm: Machine, iterator: SymValue, what: str) -> tuple[SymValue, ...]:
+    """Return all that an iterator made in the frame still gives."""
+    if isinstance(iterator, SymIterator) and turns_left(vm, iterator) > _LONGEST:
+        break_graph(because.NO_RULE, f"{what} of a long or endless iterator")
+    items: list[SymValue] = []
+    while (item := step(vm, iterator)) is not None:
+        items.append(item)
+        if len(items) > _LONGEST:
+            break_graph(because.NO_RULE, f"{what} of a long generator")
+    return tuple(items)
+
+
+# ---------------------------------------------------------------------- builtins
+@builtin(iter)
+def _iter(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    if kwargs or len(args) != 1:
+        break_graph(because.NO_RULE, "iter with these arguments")
+    return get_iter(vm, args[0])
+
+
+@builtin(next)
+def _next(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    if kwargs or not 1 <= len(args) <= 2:
+        break_graph(because.NO_RULE, "next with these arguments")
+    iterator = vm.realize(args[0])
+    if not is_iterator(iterator):
+        break_graph(because.NO_RULE, f"next of {describe(iterator)}")
+    item = step(vm, iterator)
+    if item is None:
+        return args[1] if len(args) > 1 else break_graph(because.WOULD_RAISE, "StopIteration")
+    return item
+
+
+@builtin(zip)
+def _zip(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    if kwargs:
+        break_graph(because.NO_RULE, "zip with keywords")
+    return _made(vm, "zip", zip, tuple(get_iter(vm, arg) for arg in args))
+
+
+@builtin(enumerate)
+def _enumerate(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    start: SymValue = Known(None, 0)
+    if len(args) == 2 and not kwargs:
+        start = args[1]
+    elif len(args) == 1 and set(kwargs) <= {"start"}:
+        start = kwargs.get("start", start)
+    else:
+        break_graph(because.NO_RULE, "enumerate with these arguments")
+    first = vm.realize(start)
+    if not isinstance(first, Known) or type(first.value) is not int:
+        break_graph(because.NO_RULE, "enumerate from a number that is not constant")
+    return _made(vm, "enumerate", enumerate, (get_iter(vm, args[0]),), first.value)
+
+
+@builtin(map)
+def _map(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    if kwargs or len(args) < 2:
+        break_graph(because.NO_RULE, "map with these arguments")
+    function = vm.realize(args[0])
+    return _made(vm, "map", map, (function, *(get_iter(vm, arg) for arg in args[1:])))
+
+
+@builtin(filter)
+def _filter(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    if kwargs or len(args) != 2:
+        break_graph(because.NO_RULE, "filter with these arguments")
+    return _made(vm, "filter", filter, (vm.realize(args[0]), get_iter(vm, args[1])))
+
+
+@builtin(itertools.chain)
+def _chain(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    if kwargs:
+        break_graph(because.NO_RULE, "chain with keywords")
+    # Each is asked for its iterator only when its turn comes: none of those that have one here can tell.
+    return _made(vm, "chain", itertools.chain, tuple(get_iter(vm, arg) for arg in args))
+
+
+@builtin(reversed)
+def _reversed(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    if kwargs or len(args) != 1:
+        break_graph(because.NO_RULE, "reversed with these arguments")
+    value = vm.realize(args[0])
+    sequence = _container_type(value)
+    if sequence is range:
+        assert isinstance(value, SymRange)
+        return get_iter(vm, _backwards(vm, value))
+    if sequence not in (tuple, list, str):
+        break_graph(because.NO_RULE, f"reversed of {describe(value)}")
+    size = Known(None, _peek_length(vm, value))
+    return _made(vm, "reversed", type(reversed(_SAMPLES[sequence])), (value, size))
+
+
+def _backwards(vm: Machine, value: SymRange) -> SymRange:
+    bounds = [vm.realize(part) for part in (value.start, value.stop, value.step)]
+    if not all(isinstance(bound, Known) for bound in bounds):
+        break_graph(because.NO_RULE, "reversed of a range that is not constant")
+    numbers: range = range(*(bound.value for bound in bounds))[::-1]  # type: ignore[attr-defined]  # all Known
+    start, stop, step_ = (Known(None, n) for n in (numbers.start, numbers.stop, numbers.step))
+    return SymRange(None, start, stop, step_)
+
+
+def _short(function: Callable[..., bool], *, stops_at: bool) -> None:
+    name = function.__name__
+
+    def rule(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+        if kwargs or len(args) != 1:
+            break_graph(because.NO_RULE, f"{name} with these arguments")
+        iterator = get_iter(vm, args[0])
+        if not is_iterator(iterator):
+            break_graph(because.NO_RULE, f"{name} of {describe(iterator)}")
+        if isinstance(iterator, SymIterator) and turns_left(vm, iterator) > _LONGEST:
+            break_graph(because.NO_RULE, f"{name} of a long iterator")
+        while (item := step(vm, iterator)) is not None:
+            if truth(vm, item) is stops_at:
+                return Known(None, stops_at)
+        return Known(None, not stops_at)
+
+    builtin(function)(rule)
+
+
+_short(any, stops_at=True)
+_short(all, stops_at=False)
