@@ -28,7 +28,6 @@ from bcjit.symbolic_vm import REASONS
 
 DOCS = Path(__file__).parents[1] / "docs"
 REFUSED = (
-    "BRK017",
     "BRK019",
     "BRK022",
 )  # the whole frame runs plain: said as a problem, no part ends there
@@ -174,7 +173,21 @@ def imports(x):
 
 
 def loops(x):
-    for _ in range(3):  # here
+    for _ in range(len(x)):  # here
+        x = x + 1
+    return x
+
+
+def handles(x):
+    try:
+        raise ValueError
+    except ValueError:  # here
+        x = x + 1
+    return x
+
+
+def enters(x, manager):
+    with manager:  # here
         x = x + 1
     return x
 
@@ -222,6 +235,8 @@ SAMPLES: dict[str, Sample] = {
     "BRK020": Sample(special_array, lambda: (np.ma.array([1.0, 2.0], mask=[True, False]),)),
     "BRK021": Sample(writes_in_property, lambda: (Counted(), vector())),
     "BRK022": Sample(watched, lambda: (vector(), None)),
+    "BRK023": Sample(handles, lambda: (vector(),)),
+    "BRK024": Sample(enters, lambda: (vector(), contextlib.nullcontext())),
 }
 
 

@@ -106,9 +106,11 @@ class Listing:
         return deepest
 
     def line_of(self, index: int) -> int:
-        """The user's line of an instruction, or the first line of the function where it has none."""
-        lineno = self.instructions[index].position.lineno
-        return self.code.co_firstlineno if lineno is None else lineno
+        """The user's line of an instruction; where it has none, that of the next one, or the function's first."""
+        for instruction in self.instructions[index:]:
+            if instruction.position.lineno is not None:
+                return instruction.position.lineno
+        return self.code.co_firstlineno
 
     def has_loop(self) -> int | None:
         """The first line of a loop, or None. A handler may jump backwards without being one."""

@@ -456,7 +456,7 @@ class Machine:
             if starts:
                 group = instruction.offset
                 self.positions[-1] = Position(frame, self.state)
-            lineno = instruction.position.lineno or code.co_firstlineno
+            lineno = instruction.position.lineno or frame.listing.line_of(self.state.index)
             if line is None or line.lineno != lineno:
                 line = SourceLine(code.co_filename, lineno, code.co_qualname)
             self._line = line
