@@ -39,6 +39,7 @@ FIELDS: Final[Mapping[str, Field]] = {
     "unroll_limit": Field(
         16, "most turns of a loop whose length is known that are unrolled", low=0
     ),
+    "plain_loops": Field(True, "leave a loop to Python in which nothing was captured"),
     "capture_limit": Field(20_000, "most instructions interpreted in one capture", low=1),
 }
 
@@ -75,6 +76,7 @@ class Config:
     part_limit: int
     inline_depth: int
     unroll_limit: int
+    plain_loops: bool
     capture_limit: int
 
     def __init__(self, environ: Mapping[str, str]) -> None:

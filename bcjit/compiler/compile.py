@@ -292,7 +292,26 @@ class FunctionCompiler:
             entry = self._compiled_entry(found, roots, tree, record)
         record.attach(entry)
         self.cache.entries.append(record)
+        if config.plain_loops and self._turns_without_work(record):
+            self.refuse(self.part(record.spec), "BRK025", "", line)
         return entry
+
+    def _turns_without_work(self, record: CacheEntry) -> bool:
+        """Whether a part leads back to itself through parts none of which has computed anything."""
+        seen: set[PartSpec] = set()
+        left = [record]
+        while left:
+            current = left.pop()
+            if current.graph.calls:
+                continue
+            for spec in current.next_specs:
+                if spec == record.spec:
+                    return True
+                if spec not in seen:
+                    seen.add(spec)
+                    entries = list(self.cache.of_part(spec))
+                    left += [] if any(entry.graph.calls for entry in entries) else entries
+        return False
 
     def _compiled_entry(
         self, found: Capture, roots: Roots, tree: _core.GuardTree, record: CacheEntry

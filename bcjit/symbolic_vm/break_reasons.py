@@ -147,6 +147,12 @@ _ROWS: Final = (
         "entering or leaving a with block",
         f"The context manager is called. {_NEXT} The block itself is captured.",
     ),
+    BreakReason(
+        "BRK025",
+        "loop without array work",
+        "Nothing was captured in a whole turn of the loop; from here on the call runs as plain Python.",
+        "Put the array work behind the loop into a function of its own.",
+    ),
 )
 REASONS: Final[dict[str, BreakReason]] = {row.code: row for row in _ROWS}
 
