@@ -46,6 +46,11 @@ class CacheEntry:
         """Say which C entry counts this one's hits."""
         self.entry = weakref.ref(entry)
 
+    def become_loop(self, next_specs: tuple[PartSpec, ...]) -> None:
+        """Say that the loop that begins here is run as it is, whatever the values."""
+        self.guards = ()
+        self.next_specs = next_specs
+
     @property
     def hits(self) -> int:
         """How often the guards held; the call it was captured in does not count."""

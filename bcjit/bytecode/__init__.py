@@ -17,7 +17,7 @@ from bcjit.bytecode.instruction import (
     stack_effect,
 )
 from bcjit.bytecode.listing import Listing
-from bcjit.bytecode.resume import CannotResume, resume_code
+from bcjit.bytecode.resume import CannotResume, Leave, resume_code
 
 __all__ = [
     "JUMPS",
@@ -25,6 +25,7 @@ __all__ = [
     "CannotResume",
     "CodeBuilder",
     "Instruction",
+    "Leave",
     "Listing",
     "Op",
     "Position",

@@ -112,12 +112,55 @@ class Listing:
                 return instruction.position.lineno
         return self.code.co_firstlineno
 
+    def loops(self) -> tuple[frozenset[int], ...]:
+        """The instructions of each loop, smaller loops first; handlers are no part of one.
+
+        A loop is what leads to a jump backwards without passing its target (a natural loop), for all jumps to one target.
+        """
+        before: dict[int, list[int]] = {}
+        back: dict[int, list[int]] = {}
+        for index in self.reached(0):
+            for successor, _ in _successors(self.instructions, index):
+                before.setdefault(successor, []).append(index)
+                if successor <= index:
+                    back.setdefault(successor, []).append(index)
+        found = []
+        for head, sources in back.items():
+            body = {head}
+            work = list(sources)
+            while work:
+                current = work.pop()
+                if current not in body:
+                    body.add(current)
+                    work += before.get(current, ())
+            if 0 not in body:  # a handler that jumps back into what is protected
+                found.append(frozenset(body))
+        return tuple(sorted(found, key=len))
+
+    def reached(self, index: int, stops: frozenset[int] = frozenset()) -> frozenset[int]:
+        """The instructions that control may come to from one, handlers included; not those in `stops`, nor beyond them."""
+        found: set[int] = set()
+        work = [index]
+        while work:
+            current = work.pop()
+            if current in found or current in stops:
+                continue
+            found.add(current)
+            region = self.instructions[current].handler
+            work += [] if region is None else [region.handler]
+            work += [successor for successor, _ in _successors(self.instructions, current)]
+        return frozenset(found)
+
+    def leads_to(self, index: int) -> tuple[int, ...]:
+        """Where control goes from an instruction when it does not raise."""
+        return tuple(successor for successor, _ in _successors(self.instructions, index))
+
     def has_loop(self) -> int | None:
         """The first line of a loop, or None. A handler may jump backwards without being one."""
         for index, instruction in enumerate(self.instructions):
             if instruction.op in JUMPS and count_of(instruction.arg) <= index:
                 target = count_of(instruction.arg)
-                if index in _reached_from(self.instructions, target):
+                if index in self.reached(target):
                     return min(self.line_of(target), self.line_of(index))
         return None
 
@@ -157,19 +200,6 @@ def _successors(instructions: tuple[Instruction, ...], index: int) -> Iterator[t
     if instruction.op not in TERMINATORS:
         pops, pushes = stack_effect(instruction.op, instruction.arg)
         yield index + 1, pushes - pops
-
-
-def _reached_from(instructions: tuple[Instruction, ...], start: int) -> set[int]:
-    reached: set[int] = set()
-    work = [start]
-    while work:
-        index = work.pop()
-        if index not in reached:
-            reached.add(index)
-            region = instructions[index].handler
-            work += [] if region is None else [region.handler]
-            work += [successor for successor, _ in _successors(instructions, index)]
-    return reached
 
 
 def _depths_before(instructions: tuple[Instruction, ...]) -> tuple[int | None, ...]:

@@ -20,7 +20,7 @@ from bcjit.bytecode.decode import decode
 from bcjit.bytecode.dialect import Dialect, current
 from bcjit.bytecode.instruction import Instruction, Op, Position, Region
 from bcjit.bytecode.listing import Listing
-from bcjit.bytecode.operands import Operands
+from bcjit.bytecode.operands import Operands, as_int
 from bcjit.errors import BcjitError
 from bcjit.records import dataclass
 
@@ -32,8 +32,25 @@ class CannotResume(BcjitError):
     """No function can go on at this offset: it lies in the prologue, inside a group, or is never reached."""
 
 
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """A place of the original code where resumed code ends.
+
+    It returns ``(marker, cells or None, value...)``, the values of `bound` and of the slots of `stack` that are not NULL.
+    """
+
+    offset: int
+    marker: object
+    stack: tuple[bool, ...]
+    bound: tuple[str, ...]
+
+
 def resume_code(
-    code: CodeType, offset: int, stack: tuple[bool, ...], bound: tuple[str, ...]
+    code: CodeType,
+    offset: int,
+    stack: tuple[bool, ...],
+    bound: tuple[str, ...],
+    leaves: tuple[Leave, ...] = (),
 ) -> CodeType:
     """Code that goes on in `code` at `offset`.
 
@@ -45,6 +62,8 @@ def resume_code(
         One flag for each slot of the stack there, bottom first: True for a NULL.
     bound
         The bound locals that are not cells, in the order of ``co_varnames``. The other locals start unbound.
+    leaves
+        Where it ends before the original code does. What is bound there must be so for certain.
 
     Returns
     -------
@@ -65,11 +84,14 @@ def resume_code(
         raise ValueError(
             f"{code.co_qualname} has another stack depth than {len(stack)} at {offset}"
         )
-    layout = _Layout.of(code, stack, bound)
+    layout = _Layout.of(code, stack, bound, max((len(leave.stack) for leave in leaves), default=0))
     native = parse(code)
     target = next(n for n in native.instructions if n.offset == offset)
     handlers = native.handlers
     _renumber(native, layout)
+    consts = list(code.co_consts)
+    for leave in leaves:
+        _insert_leave(native, leave, layout, consts)
     _drop_prologue(native)
     prologue = _prologue(layout, stack, entry, target)
     region = _native_region(listing, entry.handler, handlers)
@@ -84,6 +106,8 @@ def resume_code(
         co_code=tables.co_code,
         co_linetable=tables.co_linetable,
         co_exceptiontable=tables.co_exceptiontable,
+        co_consts=tuple(consts),
+        co_stacksize=max(code.co_stacksize, *(_slots_of(leave, layout) for leave in leaves), 0),
         co_varnames=layout.varnames,
         co_nlocals=len(layout.varnames),
         co_cellvars=(),
@@ -142,7 +166,9 @@ class _Layout:
     unbound: frozenset[int]  # new slots
 
     @classmethod
-    def of(cls, code: CodeType, stack: tuple[bool, ...], bound: tuple[str, ...]) -> _Layout:
+    def of(
+        cls, code: CodeType, stack: tuple[bool, ...], bound: tuple[str, ...], left: int
+    ) -> _Layout:
         old = Operands.of(code)
         plain = [name for slot, name in enumerate(old.slots) if slot not in old.cells]
         if [name for name in plain if name in bound] != list(bound):
@@ -150,7 +176,7 @@ class _Layout:
             raise ValueError(message)
         temporaries = [f".s{slot}" for slot, null in enumerate(stack) if not null]
         others = [name for name in plain if name not in bound]
-        varnames = (*bound, *temporaries, *others)
+        varnames = (*bound, *temporaries, *others, *(f".l{slot}" for slot in range(left)))
         freevars = code.co_cellvars + code.co_freevars
         new_local = {name: slot for slot, name in enumerate(varnames)}
         new_cell = {name: len(varnames) + slot for slot, name in enumerate(freevars)}
@@ -196,6 +222,49 @@ def _checked(instruction: NativeInstruction, layout: _Layout, dialect: Dialect) 
     if instruction.arg in layout.unbound:
         return dialect.checked_loads.get(instruction.name, instruction.name)
     return instruction.name
+
+
+def _slots_of(leave: Leave, layout: _Layout) -> int:
+    return 2 + len(leave.bound) + len(leave.stack) + len(layout.freevars)
+
+
+def _insert_leave(native: NativeCode, leave: Leave, layout: _Layout, consts: list[object]) -> None:
+    """Put in front of an instruction, and where it is jumped to, what hands over."""
+    place, target = next(
+        (i, n) for i, n in enumerate(native.instructions) if n.offset == leave.offset
+    )
+    slots = {name: slot for slot, name in enumerate(layout.varnames)}
+    written: list[NativeInstruction] = []
+    dialect = current()
+
+    def emit(op: Op, arg: object) -> None:
+        written.extend(
+            NativeInstruction(made.name, as_int(made.value), target.position)
+            for made in dialect.write(op, arg)
+        )
+
+    def constant(value: object) -> int:
+        consts.append(value)
+        return len(consts) - 1
+
+    for slot in range(len(leave.stack) - 1, -1, -1):
+        emit(Op.STORE_FAST, slots[f".l{slot}"])
+    emit(Op.LOAD_CONST, constant(leave.marker))
+    if layout.freevars:
+        for slot in range(len(layout.freevars)):
+            emit(Op.LOAD_CLOSURE, len(layout.varnames) + slot)
+        emit(Op.BUILD_TUPLE, len(layout.freevars))
+    else:
+        emit(Op.LOAD_CONST, constant(None))
+    live = [f".l{slot}" for slot, null in enumerate(leave.stack) if not null]
+    for name in (*leave.bound, *live):
+        emit(Op.LOAD_FAST, slots[name])
+    emit(Op.BUILD_TUPLE, 2 + len(leave.bound) + len(live))
+    written.append(NativeInstruction("RETURN_VALUE", 0, target.position))
+    native.instructions[place:place] = written
+    for instruction in native.instructions:
+        if instruction.target is target:
+            instruction.target = written[0]
 
 
 def _drop_prologue(native: NativeCode) -> None:

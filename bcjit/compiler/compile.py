@@ -19,6 +19,7 @@ from bcjit.bytecode import JUMPS, TERMINATORS, CannotResume, Listing, Op, decode
 from bcjit.code_cache import CacheEntry, CodeCache, Miss, Problem
 from bcjit.compiler.bailout import BailOuts, Record, make_record
 from bcjit.compiler.foreign import traceback_from_elsewhere
+from bcjit.compiler.idle_loops import loop_code
 from bcjit.compiler.recipes import CannotRebuild, FromSource
 from bcjit.compiler.residual import Residual, build_residual, continuations_end
 from bcjit.config import config
@@ -234,6 +235,8 @@ class FunctionCompiler:
         except (CannotRebuild, CannotResume) as error:
             self.refuse(part, "BRK012", str(error), _line_of(spec))
             return None
+        if made is None:
+            return None
         part.add(made)
         return made
 
@@ -259,7 +262,7 @@ class FunctionCompiler:
             )
 
     # ------------------------------------------------------------------ an entry
-    def _make_entry(self, found: Capture, roots: Roots) -> _core.Entry:
+    def _make_entry(self, found: Capture, roots: Roots) -> _core.Entry | None:
         cause = found.end.cause if isinstance(found.end, BreakExit) else None
         if cause is not None and self.fullgraph and not _only_raises(found):
             raise GraphBreakError.from_break(cause)
@@ -292,26 +295,43 @@ class FunctionCompiler:
             entry = self._compiled_entry(found, roots, tree, record)
         record.attach(entry)
         self.cache.entries.append(record)
-        if config.plain_loops and self._turns_without_work(record):
-            self.refuse(self.part(record.spec), "BRK025", "", line)
-        return entry
+        turn = self._turn_without_work(record) if config.plain_loops else ()
+        return self._leave_to_python(record, turn) if turn else entry
 
-    def _turns_without_work(self, record: CacheEntry) -> bool:
-        """Whether a part leads back to itself through parts none of which has computed anything."""
+    def _turn_without_work(self, record: CacheEntry) -> tuple[PartSpec, ...]:
+        """Return the parts by which a part leads back to itself if none of them has computed anything, else nothing."""
         seen: set[PartSpec] = set()
-        left = [record]
+        left: list[tuple[CacheEntry, tuple[PartSpec, ...]]] = [(record, (record.spec,))]
         while left:
-            current = left.pop()
+            current, way = left.pop()
             if current.graph.calls:
                 continue
             for spec in current.next_specs:
                 if spec == record.spec:
-                    return True
-                if spec not in seen:
+                    return way
+                entries = list(self.cache.of_part(spec))
+                if spec not in seen and not any(entry.graph.calls for entry in entries):
                     seen.add(spec)
-                    entries = list(self.cache.of_part(spec))
-                    left += [] if any(entry.graph.calls for entry in entries) else entries
-        return False
+                    left += [(entry, (*way, spec)) for entry in entries]
+        return ()
+
+    def _leave_to_python(
+        self, record: CacheEntry, turn: tuple[PartSpec, ...]
+    ) -> _core.Entry | None:
+        """Run a loop in which nothing is captured as it is; what comes behind it is a part again if that can be."""
+        part = self.part(record.spec)
+        found = loop_code(record.spec, turn, self.part)
+        if found is None:
+            self.refuse(part, "BRK025", "what comes behind it is not captured", record.line)
+            return None
+        code, behind = found
+        self.cache.note(Problem(record.line, "BRK025", REASONS["BRK025"].title, ""))
+        for known in part.entries:
+            part.remove(known)
+        entry = _core.Entry(compile_guards(()), code, False, _never, record)
+        record.become_loop(behind)
+        record.attach(entry)
+        return entry
 
     def _compiled_entry(
         self, found: Capture, roots: Roots, tree: _core.GuardTree, record: CacheEntry

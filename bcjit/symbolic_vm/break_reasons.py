@@ -150,8 +150,7 @@ _ROWS: Final = (
     BreakReason(
         "BRK025",
         "loop without array work",
-        "Nothing was captured in a whole turn of the loop; from here on the call runs as plain Python.",
-        "Put the array work behind the loop into a function of its own.",
+        "Nothing was captured in a whole turn of the loop, so it runs as plain Python; capture goes on behind it.",
     ),
 )
 REASONS: Final[dict[str, BreakReason]] = {row.code: row for row in _ROWS}

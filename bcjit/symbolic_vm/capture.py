@@ -127,6 +127,7 @@ def _attempt(
     func = roots.func
     vm = Machine(roots, HANDLERS, realize, CALL_OPS, PROLOGUE, LOOP_HEADS, settings)
     vm.no_generators = no_generators
+    vm.continues = spec.offset is not None
     frame = Frame(
         decode(spec.code),
         func.__globals__,

@@ -138,6 +138,7 @@ class Machine:
         self.no_generators: frozenset[int] = frozenset()
         self._passed: list[set[int]] = []  # of each frame, the instructions interpreted
         self._inside_builtin = 0
+        self.continues = False  # whether the part begins behind a break
 
     # ------------------------------------------------------------------ marks and undo
     def mark(self) -> Mark:
@@ -357,6 +358,20 @@ class Machine:
             break_graph(because.MUST_KNOW, f"{what}: {simple}")
         self.decide(Relation("==", simple, hint))
         return hint
+
+    def fix_here(self, dim: Dim, what: str) -> int:
+        """Return the number a symbolic integer has now, guarding it where it is likely to be the same again.
+
+        Behind a break that is not likely: the part may be a turn of a loop, and the number what it counts with.
+
+        Raises
+        ------
+        GraphBreak
+            In a part that begins behind a break, if the number is not known.
+        """
+        if self.continues and isinstance(self.env.simplify(dim), Expr):
+            break_graph(because.MUST_KNOW, f"{what}: {dim}")
+        return self.fix(dim, what)
 
     def record(self) -> tuple[Position, ...]:
         """Return where to resume if the node made next fails: the frames and their states, outermost first."""

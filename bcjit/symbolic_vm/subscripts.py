@@ -21,6 +21,7 @@ from bcjit.symbolic_vm.values import (
     Lazy,
     SymArray,
     SymObject,
+    SymScalar,
     SymSlice,
     SymTuple,
     SymValue,
@@ -70,7 +71,7 @@ def _index(vm: Machine, key: SymValue) -> int | slice:
     dim = as_dim(vm, key)
     if dim is None:
         return break_graph(because.NO_RULE, f"index of type {describe(key)}")
-    return vm.fix(dim, "index of a sequence")
+    return vm.fix_here(dim, "index of a sequence")
 
 
 def _sequence_item(
@@ -96,6 +97,8 @@ def dict_key(vm: Machine, key: SymValue) -> object:
     key = vm.realize(key)
     if isinstance(key, SymTuple):
         return tuple(dict_key(vm, item) for item in key.items)
+    if vm.continues and isinstance(key, SymScalar):
+        break_graph(because.MUST_KNOW, "key of a dict")
     found = vm.constant(key, "key of a dict")
     if type(found) not in KEY_TYPES and not (isinstance(found, type) and type(found) is type):
         return break_graph(because.NO_RULE, f"key of type {type(found).__name__}")
