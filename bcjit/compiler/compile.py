@@ -19,7 +19,7 @@ from bcjit.bytecode import JUMPS, TERMINATORS, CannotResume, Listing, Op, decode
 from bcjit.code_cache import CacheEntry, CodeCache, Miss, Problem
 from bcjit.compiler.bailout import BailOuts, Record, make_record
 from bcjit.compiler.foreign import traceback_from_elsewhere
-from bcjit.compiler.idle_loops import loop_code
+from bcjit.compiler.idle_loops import idle_loop, loop_code
 from bcjit.compiler.recipes import CannotRebuild, FromSource
 from bcjit.compiler.residual import Residual, build_residual, continuations_end
 from bcjit.config import config
@@ -295,32 +295,13 @@ class FunctionCompiler:
             entry = self._compiled_entry(found, roots, tree, record)
         record.attach(entry)
         self.cache.entries.append(record)
-        turn = self._turn_without_work(record) if config.plain_loops else ()
-        return self._leave_to_python(record, turn) if turn else entry
+        loop = idle_loop(self.cache, record) if config.plain_loops else frozenset()
+        return self._leave_to_python(record, loop) if loop else entry
 
-    def _turn_without_work(self, record: CacheEntry) -> tuple[PartSpec, ...]:
-        """Return the parts by which a part leads back to itself if none of them has computed anything, else nothing."""
-        seen: set[PartSpec] = set()
-        left: list[tuple[CacheEntry, tuple[PartSpec, ...]]] = [(record, (record.spec,))]
-        while left:
-            current, way = left.pop()
-            if current.graph.calls:
-                continue
-            for spec in current.next_specs:
-                if spec == record.spec:
-                    return way
-                entries = list(self.cache.of_part(spec))
-                if spec not in seen and not any(entry.graph.calls for entry in entries):
-                    seen.add(spec)
-                    left += [(entry, (*way, spec)) for entry in entries]
-        return ()
-
-    def _leave_to_python(
-        self, record: CacheEntry, turn: tuple[PartSpec, ...]
-    ) -> _core.Entry | None:
+    def _leave_to_python(self, record: CacheEntry, loop: frozenset[int]) -> _core.Entry | None:
         """Run a loop in which nothing is captured as it is; what comes behind it is a part again if that can be."""
         part = self.part(record.spec)
-        found = loop_code(record.spec, turn, self.part)
+        found = loop_code(record.spec, loop, self.part)
         if found is None:
             self.refuse(part, "BRK025", "what comes behind it is not captured", record.line)
             return None

@@ -1,25 +1,59 @@
 """A loop in which nothing is captured: it stays in the original bytecode, and what comes behind it is a part again.
 
-Decides where such a loop may be left and writes the entry that runs it; that a loop is idle is found by the compiler.
+Decides which loop is idle, where it may be left, and writes the code that runs it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from types import CodeType
 
 from bcjit.bytecode import Leave, Listing, Op, decode, resume_code
+from bcjit.code_cache import CacheEntry, CodeCache
 from bcjit.symbolic_vm import PartSpec
 
-__all__ = ["loop_code"]
+__all__ = ["idle_loop", "loop_code"]
 
 GetPart = Callable[[PartSpec], object]
 
 
+def idle_loop(cache: CodeCache, record: CacheEntry) -> frozenset[int]:
+    """Return the instructions of the loop that a new part closes if no part of it has computed anything, else nothing."""
+    turn = _turn_without_work(cache, record)
+    if not turn:
+        return frozenset()
+    listing = decode(record.spec.code)
+    starts = {listing.index_of(part.offset) for part in turn if part.offset is not None}
+    loop = next((loop for loop in listing.loops() if starts <= loop), frozenset())
+    for entry in cache.entries:
+        offset = entry.spec.offset
+        if entry.graph.calls and offset is not None and listing.index_of(offset) in loop:
+            return frozenset()
+    return loop
+
+
+def _turn_without_work(cache: CodeCache, record: CacheEntry) -> tuple[PartSpec, ...]:
+    """Return the parts by which a part leads back to itself, all of them without work; none if there is no such way."""
+    seen: set[PartSpec] = set()
+    left: list[tuple[CacheEntry, tuple[PartSpec, ...]]] = [(record, (record.spec,))]
+    while left:
+        current, way = left.pop()
+        if current.graph.calls:
+            continue
+        for spec in current.next_specs:
+            if spec == record.spec:
+                return way
+            entries = list(cache.of_part(spec))
+            if spec not in seen and not any(entry.graph.calls for entry in entries):
+                seen.add(spec)
+                left += [(entry, (*way, spec)) for entry in entries]
+    return ()
+
+
 def loop_code(
-    spec: PartSpec, turn: Iterable[PartSpec], get_part: GetPart
+    spec: PartSpec, loop: frozenset[int], get_part: GetPart
 ) -> tuple[CodeType, tuple[PartSpec, ...]] | None:
-    """Return code that runs the loop around a part's start as it is, and which parts it hands over to behind it.
+    """Return code that runs a loop as it is from a part's start on, and which parts it hands over to behind it.
 
     None where it is not certain what is live there: a local that only some ways out of the loop bind, a return from a
     handler in it.
@@ -28,17 +62,13 @@ def loop_code(
     ----------
     spec
         The part.
-    turn
-        The parts of a whole turn.
+    loop
+        The instructions of the loop.
     get_part
         Makes the part of a spec.
     """
     assert spec.offset is not None
     listing = decode(spec.code)
-    starts = {listing.index_of(part.offset) for part in turn if part.offset is not None}
-    loop = next((found for found in listing.loops() if starts <= found), None)
-    if loop is None:
-        return None
     start = listing.index_of(spec.offset)
     ends = frozenset(end for index in loop for end in listing.leads_to(index) if end not in loop)
     if not ends or not _binds_the_same(listing, listing.reached(start, ends), spec.bound):
