@@ -5,11 +5,14 @@ Decides which loop is idle, where it may be left, and writes the code that runs 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from types import CodeType
 
 from bcjit.bytecode import Leave, Listing, Op, decode, resume_code
 from bcjit.code_cache import CacheEntry, CodeCache
+from bcjit.fx_graph import Graph, Node
+from bcjit.meta import ArrayMeta
 from bcjit.symbolic_vm import PartSpec
 
 __all__ = ["idle_loop", "loop_code"]
@@ -27,9 +30,21 @@ def idle_loop(cache: CodeCache, record: CacheEntry) -> frozenset[int]:
     loop = next((loop for loop in listing.loops() if starts <= loop), frozenset())
     for entry in cache.entries:
         offset = entry.spec.offset
-        if entry.graph.calls and offset is not None and listing.index_of(offset) in loop:
+        if _works(entry.graph) and offset is not None and listing.index_of(offset) in loop:
             return frozenset()
     return loop
+
+
+def _works(graph: Graph) -> bool:
+    """Whether a graph does anything to an array that Python would not do as fast: reading and writing items is not that."""
+    return any(_computes(call) for call in graph.calls)
+
+
+def _computes(call: Node) -> bool:
+    if call.target in (operator.getitem, operator.setitem):
+        return False
+    metas = [*call.meta, *(m for node in call.uses() for m in node.meta)]
+    return any(isinstance(meta, ArrayMeta) and meta.ndim > 0 for meta in metas)
 
 
 def _turn_without_work(cache: CodeCache, record: CacheEntry) -> tuple[PartSpec, ...]:
@@ -38,13 +53,13 @@ def _turn_without_work(cache: CodeCache, record: CacheEntry) -> tuple[PartSpec, 
     left: list[tuple[CacheEntry, tuple[PartSpec, ...]]] = [(record, (record.spec,))]
     while left:
         current, way = left.pop()
-        if current.graph.calls:
+        if _works(current.graph):
             continue
         for spec in current.next_specs:
             if spec == record.spec:
                 return way
             entries = list(cache.of_part(spec))
-            if spec not in seen and not any(entry.graph.calls for entry in entries):
+            if spec not in seen and not any(_works(entry.graph) for entry in entries):
                 seen.add(spec)
                 left += [(entry, (*way, spec)) for entry in entries]
     return ()
