@@ -1,5 +1,5 @@
 # One command a task, the same on a laptop and in .ci/run. Set-up happens once, and again when what it depends on changes.
-#   make demo        the probes, then two real jobs, compiled and plain, side by side
+#   make demo        the probes, then four real jobs, compiled and plain, side by side
 #   make test        the tests that run in minutes          make test-full   all of them
 #   make check       lint, format, types, layers, spelling  make coverage    branch coverage of bcjit/
 #   make bench       promised figures beside measured ones  make clean       removes what these made

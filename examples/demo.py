@@ -1,4 +1,4 @@
-"""What `make demo` runs: the three probes, then two real jobs, compiled and plain side by side.
+"""What `make demo` runs: the three probes, then four real jobs, compiled and plain side by side.
 
 Printed for each job: the subgraphs, the guards in words, the recompilations, whether the results equal plain NumPy's bit
 for bit, and both times, measured in turns in this one run.
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import black_scholes
 import filter_chain
+import heat_plate
 import numpy as np
 import probe_branch
 import probe_random
@@ -35,7 +36,7 @@ class JobFacts:
 
 def same_bits(a: object, b: object) -> bool:
     """Whether two results are equal to the bit: types, dtypes, shapes, bytes."""
-    if isinstance(a, tuple) and isinstance(b, tuple):
+    if isinstance(a, tuple | list) and isinstance(b, tuple | list):
         return len(a) == len(b) and all(map(same_bits, a, b))
     if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray):
         return type(a) is type(b) and a == b
@@ -98,7 +99,20 @@ def main() -> list[JobFacts]:
     filtered = run_job(
         filter_chain.filter_chain, [(photo, 2.0), (photo[::2, ::2], 1.5), (photo.T, 2.0)]
     )
-    return [prices, filtered]
+
+    size, steps = heat_plate.SIZE, heat_plate.STEPS
+    title(f"heat equation on a plate of {size} by {size} points, {steps} time steps")
+    plate = heat_plate.plate()
+    spread = run_job(
+        heat_plate.heat,
+        [(plate, steps, 0.2), (plate[:50, :70], 30, 0.1), (plate.astype(np.float32), 20, 0.2)],
+    )
+
+    title("its rest state, iterated until no point changes by more than 0.05 degrees")
+    rested = run_job(
+        heat_plate.rest_state, [(plate, 0.05), (plate[:40, :40], 0.2), (plate, 1000.0)]
+    )
+    return [prices, filtered, spread, rested]
 
 
 if __name__ == "__main__":
