@@ -1,4 +1,4 @@
-"""Loops, try, with, comprehensions and generators: must run, compiled or plain, and be right."""
+"""Loops, try, with, comprehensions and generators."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from corpus.registry import args, entry, floats, ints, world
 
 
-@entry("loops for", capture=False)
+@entry("loops for")
 def sums_in_a_loop():
     def fn(x, n):
         total = np.zeros(x.shape)
@@ -22,7 +22,7 @@ def sums_in_a_loop():
     )
 
 
-@entry("loops while data-dependent", capture=False)
+@entry("loops while data-dependent")
 def newton_until_it_converges():
     def fn(x):
         guess = x / 2 + 1
@@ -35,7 +35,7 @@ def newton_until_it_converges():
     return world(fn, lambda: args(np.array([2.0, 9.0])), lambda: args(np.ones((1, 2))))
 
 
-@entry("loops break continue else", capture=False)
+@entry("loops break continue else")
 def loop_with_break_and_else():
     def fn(items, limit):
         found = []
@@ -56,7 +56,7 @@ def loop_with_break_and_else():
     )
 
 
-@entry("loops try", capture=False)
+@entry("loops try")
 def falls_back_in_except():
     def fn(a, b):
         try:
@@ -78,7 +78,7 @@ def falls_back_in_except():
     )
 
 
-@entry("loops try raising", capture=False)
+@entry("loops try raising")
 def reraises_with_context():
     def fn(x, k):
         try:
@@ -94,7 +94,7 @@ def reraises_with_context():
     )
 
 
-@entry("loops with", capture=False)
+@entry("loops with")
 def errstate_as_a_context():
     def fn(x):
         with np.errstate(divide="ignore", invalid="raise"):
@@ -106,7 +106,7 @@ def errstate_as_a_context():
     )
 
 
-@entry("loops with", capture=False)
+@entry("loops with")
 def with_that_swallows():
     @contextlib.contextmanager
     def section(name):
@@ -127,7 +127,7 @@ def with_that_swallows():
     return world(fn, lambda: args(floats(2), 1), lambda: args(floats(2), floats(3)))
 
 
-@entry("loops comprehension", capture=False)
+@entry("loops comprehension")
 def comprehensions():
     def fn(items, k):
         squares = [item * k for item in items if item.size > 1]
@@ -153,7 +153,7 @@ def returns_a_generator():
     return world(drain, lambda: args(floats(2), 3), lambda: args(ints(2), 0))
 
 
-@entry("loops iteration", capture=False)
+@entry("loops iteration")
 def iterates_over_an_array():
     def fn(x, y):
         out = []
@@ -165,7 +165,7 @@ def iterates_over_an_array():
     return world(fn, lambda: args(floats(2, 3), [1, 2]), lambda: args(floats(3), (0.5, 1.5, 2)))
 
 
-@entry("loops unpack finally", capture=False)
+@entry("loops unpack finally")
 def finally_overrides():
     log = []
 
