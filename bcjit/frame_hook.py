@@ -17,7 +17,9 @@ from bcjit.logs import get_logger, once
 
 __all__ = ["may_compile_callee", "measure_own_coverage", "report_once", "why_unsupported"]
 
-_LEFT_ALONE: Final = ("numpy", "bcjit", "importlib", "_pytest", "unittest", "logging", "warnings")
+_LEFT_ALONE: Final = (sys.stdlib_module_names | {"numpy", "bcjit", "_pytest", "pytest"}) - {
+    "__main__"
+}
 
 
 def why_unsupported() -> str | None:
@@ -47,8 +49,8 @@ def report_once(reason: str) -> None:
 def may_compile_callee(function: FunctionType) -> bool:
     """Whether a function that a compiled one calls may be compiled by itself.
 
-    NumPy's own Python code and the machinery around us stay as they are: there is nothing to gain, and their frames
-    are looked at by name.
+    The standard library, NumPy's own Python code and the machinery around us stay as they are: there is nothing to gain,
+    and their frames are looked at by name.
     """
     module = function.__globals__.get("__name__")
     return not (isinstance(module, str) and module.partition(".")[0] in _LEFT_ALONE)
