@@ -9,6 +9,7 @@ from benchmarks import (
     bench_first_call,
     bench_guards,
     bench_import,
+    bench_loops,
     bench_thousand,
 )
 from benchmarks.measure import show
@@ -17,6 +18,7 @@ MODULES = {
     "call": bench_call_overhead,
     "guards": bench_guards,
     "thousand": bench_thousand,
+    "loops": bench_loops,
     "first": bench_first_call,
     "import": bench_import,
 }
