@@ -197,6 +197,29 @@ def test_a_loop_with_work_in_an_inner_loop_is_not_idle():
     assert compiled.report().problems == ()
 
 
+def test_a_loop_that_calls_what_is_compiled_by_itself_is_not_idle():
+    def work(x, log):
+        log.append(1)
+        print("working")
+        return np.sort(x * 2)
+
+    def fn(x, n):
+        log = []
+        for _ in range(n):
+            work(x, log)
+        return len(log)
+
+    compiled = compile_eager(fn)
+    assert compiled(X, 20) == 20
+    assert compiled.report().problems == ()
+    assert (
+        sum(
+            entry.hits for cache in compiled._caches for entry in cache.entries if entry.graph.count
+        )
+        >= 15
+    )
+
+
 # ---------------------------------------------------------------------- iterators and generators
 def test_iterators_made_in_the_frame_live_on_behind_a_break():
     def fn(items, more):

@@ -8,10 +8,11 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from types import CodeType
+from typing import Final
 
 from bcjit.bytecode import Leave, Listing, Op, decode, resume_code
 from bcjit.code_cache import CacheEntry, CodeCache
-from bcjit.fx_graph import Graph, Node
+from bcjit.fx_graph import Node
 from bcjit.meta import ArrayMeta
 from bcjit.symbolic_vm import PartSpec
 
@@ -30,14 +31,21 @@ def idle_loop(cache: CodeCache, record: CacheEntry) -> frozenset[int]:
     loop = next((loop for loop in listing.loops() if starts <= loop), frozenset())
     for entry in cache.entries:
         offset = entry.spec.offset
-        if _works(entry.graph) and offset is not None and listing.index_of(offset) in loop:
+        if _works(entry) and offset is not None and listing.index_of(offset) in loop:
             return frozenset()
     return loop
 
 
-def _works(graph: Graph) -> bool:
-    """Whether a graph does anything to an array that Python would not do as fast: reading and writing items is not that."""
-    return any(_computes(call) for call in graph.calls)
+def _works(entry: CacheEntry) -> bool:
+    """Whether a part does what plain Python would not do as fast.
+
+    It computes on an array (reading and writing items is not that), or calls a function that is compiled by itself.
+    """
+    calls = entry.cause is not None and entry.cause.reason.code in _CALLS
+    return calls or any(_computes(call) for call in entry.graph.calls)
+
+
+_CALLS: Final = ("BRK006", "BRK007")  # a call that was not inlined: of its own accord, or too deep
 
 
 def _computes(call: Node) -> bool:
@@ -53,13 +61,13 @@ def _turn_without_work(cache: CodeCache, record: CacheEntry) -> tuple[PartSpec, 
     left: list[tuple[CacheEntry, tuple[PartSpec, ...]]] = [(record, (record.spec,))]
     while left:
         current, way = left.pop()
-        if _works(current.graph):
+        if _works(current):
             continue
         for spec in current.next_specs:
             if spec == record.spec:
                 return way
             entries = list(cache.of_part(spec))
-            if spec not in seen and not any(_works(entry.graph) for entry in entries):
+            if spec not in seen and not any(_works(entry) for entry in entries):
                 seen.add(spec)
                 left += [(entry, (*way, spec)) for entry in entries]
     return ()
