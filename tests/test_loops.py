@@ -453,8 +453,9 @@ class Interrupted(Exception):
 def test_a_signal_during_a_graph_reaches_the_handler_around_it():
     log = []
 
-    def fn(x, n):
+    def fn(x, n, delay):
         try:
+            signal.setitimer(signal.ITIMER_REAL, delay)
             for _ in range(n):
                 x = np.sort(x)[::-1] * 1.0
                 x = np.sort(x)[::-1] + 0.0
@@ -468,13 +469,12 @@ def test_a_signal_during_a_graph_reaches_the_handler_around_it():
         raise Interrupted
 
     compiled = compile_eager(fn)
-    compiled(np.arange(10.0), 3)
+    compiled(np.arange(10.0), 3, 0)
     log.clear()
     before = signal.signal(signal.SIGALRM, strike)
     try:
         for delay in (0.01, 0.013, 0.02, 0.031):
-            signal.setitimer(signal.ITIMER_REAL, delay)
-            assert compiled(np.arange(200_000.0), 100_000) is not None
+            assert compiled(np.arange(200_000.0), 100_000, delay) is not None
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
