@@ -497,9 +497,8 @@ class _Writer:
         self._run_group(end, _nulls(lower), _nulls(operands), bound)
 
     def _drop_stack_arguments(self) -> None:
-        for name in self.capture.spec.value_names:
-            if name.startswith(".s"):
-                self.builder.delete_fast(name)
+        for name in self.capture.spec.stack_names:
+            self.builder.delete_fast(name)
 
     def _wrapped_operand(self, end: BreakExit, operands: list[Recipe]) -> int | None:
         """Return which operand is a Python function to be called through its own entries."""
@@ -527,7 +526,7 @@ class _Writer:
         if region is None:
             return
         spec = self.capture.spec
-        names = iter(name for name in spec.value_names if name.startswith(".s"))
+        names = iter(spec.stack_names)
         slots = [_Slot(null=True) if null else _Slot(temp=next(names)) for null in spec.stack]
         bound = frozenset(spec.bound)
         kept = tuple(slots[: region.depth])

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from types import CellType, CodeType, FunctionType
 
-from bcjit.bytecode import decode
+from bcjit.bytecode import Op, decode
 from bcjit.fx_graph import Graph, Node
 from bcjit.guards import Guard, GuardKind, Roots, Source, SourceKind
 from bcjit.records import dataclass
@@ -44,11 +44,22 @@ class PartSpec:
 
     @property
     def value_names(self) -> tuple[str, ...]:
-        """The names of the values: the program's, and ``.s0`` … for stack slots."""
+        """The names of the values: the program's, and `stack_names`."""
         if self.offset is None:
             return self.code.co_varnames[: argument_count(self.code)]
-        slots = sum(not null for null in self.stack)
-        return (*self.bound, *(f".s{index}" for index in range(slots)))
+        return (*self.bound, *self.stack_names)
+
+    @property
+    def stack_names(self) -> tuple[str, ...]:
+        """The names of the stack slots that are not NULL: ``.s0`` …, or ``new x`` of what is stored as ``x`` next."""
+        if self.offset is None:
+            return ()
+        names = [f".s{index}" for index in range(sum(not null for null in self.stack))]
+        listing = decode(self.code)
+        first = listing[listing.index_of(self.offset)]
+        if names and first.op is Op.STORE_FAST:
+            names[-1] = f"new {first.arg}"
+        return tuple(names)
 
     @property
     def line(self) -> int:
