@@ -49,12 +49,52 @@ static int state_load(State *state, PyObject *tuple)
 
 /* ---- one part -------------------------------------------------------------------------------- */
 
+bool bcjit_callback_error(PyThreadState *ts)
+{
+    PyObject *type, *exc, *traceback;
+    PyErr_Fetch(&type, &exc, &traceback);
+    PyErr_NormalizeException(&type, &exc, &traceback);
+    if (traceback != NULL) {
+        PyException_SetTraceback(exc, traceback);
+    }
+    PyObject *elsewhere = bcjit_foreign_traceback(exc, Py_None);
+    if (elsewhere == NULL) {
+        PyErr_Clear();
+    }
+    bool ours = elsewhere == NULL || elsewhere == Py_None;
+    if (ours && (PyErr_GivenExceptionMatches(type, PyExc_RecursionError) ||
+                 PyErr_GivenExceptionMatches(type, PyExc_MemoryError))) {
+        Py_DECREF(type);
+        Py_DECREF(exc);
+        Py_XDECREF(traceback);
+        Py_XDECREF(elsewhere);
+        return false;
+    }
+    if (!ours) {
+        Py_XSETREF(traceback, Py_NewRef(elsewhere));
+    }
+    else if (!PyErr_GivenExceptionMatches(type, PyExc_Exception)) {
+        Py_CLEAR(traceback);                /* KeyboardInterrupt: it struck at the call */
+        PyException_SetTraceback(exc, Py_None);
+        PyException_SetContext(exc, Py_XNewRef(*bcjit_handled_exception(ts)));
+    }
+    Py_XDECREF(elsewhere);
+    PyErr_Restore(type, exc, traceback);
+    return true;
+}
+
 Entry *bcjit_miss(Part *part, PyObject *func, PyObject *closure, PyObject *values)
 {
     PyObject *on_miss = Py_NewRef(part->on_miss);
     PyObject *args[] = {(PyObject *)part, func, closure == NULL ? Py_None : closure, values};
+    PyThreadState *ts = PyThreadState_Get();
     part->busy = 1;
+    bcjit_pause_watch(ts);
     PyObject *entry = PyObject_Vectorcall(on_miss, args, 4, NULL);
+    if (entry == NULL) {
+        bcjit_callback_error(ts);
+    }
+    bcjit_resume_watch(ts);
     part->busy = 0;
     Py_DECREF(on_miss);
     if (entry == NULL) {
@@ -157,6 +197,7 @@ PyObject *bcjit_entry_run(PyThreadState *ts, Entry *entry, PyObject *func, PyObj
         if (holds) {
             bcjit_hold(&held, entry, held_values);
         }
+        bcjit_watch_expect(entry->code);
         result = function->vectorcall((PyObject *)function, values, (size_t)n, NULL);
         if (holds) {
             bcjit_let_go(&held);
@@ -197,7 +238,8 @@ static PyObject *take_bailout(void)
 
 PyObject *bcjit_bail_out(Entry *entry, State *state, PyObject *func, PyObject *handled)
 {
-    PyObject **current = bcjit_handled_exception(PyThreadState_Get());
+    PyThreadState *ts = PyThreadState_Get();
+    PyObject **current = bcjit_handled_exception(ts);
     PyObject *exc = take_bailout();
     if (*current != handled) {      /* the residual code had entered an except block */
         Py_XSETREF(*current, Py_XNewRef(handled));
@@ -221,7 +263,9 @@ PyObject *bcjit_bail_out(Entry *entry, State *state, PyObject *func, PyObject *h
     PyObject *on_bailout = Py_NewRef(entry->on_bailout);
     PyObject *args[] = {(PyObject *)entry, func,
                         state->closure == NULL ? Py_None : state->closure, values, exc};
+    bcjit_pause_watch(ts);
     PyObject *where = PyObject_Vectorcall(on_bailout, args, 5, NULL);
+    bcjit_resume_watch(ts);
     Py_DECREF(on_bailout);
     Py_DECREF(values);
     Py_DECREF(exc);                 /* with the frames of the failed graph, before any code runs */
@@ -233,6 +277,26 @@ PyObject *bcjit_bail_out(Entry *entry, State *state, PyObject *func, PyObject *h
     int failed = where == NULL ? -1 : state_load(state, where);
     Py_XDECREF(where);
     return failed < 0 ? NULL : run_plain_state(state, func);
+}
+
+PyObject *bcjit_after_entry(Part *part, PyObject *func, Entry *entry, PyObject *result,
+                            PyObject *const *values, Py_ssize_t n, Values *owned, PyObject *handled)
+{
+    if (result == NULL && !bcjit_is_bailout()) {
+        return NULL;
+    }
+    State state;
+    PyObject *closure = ((PyFunctionObject *)func)->func_closure;
+    if (result == NULL && bcjit_state_init(&state, part, closure, values, n) < 0) {
+        return NULL;
+    }
+    if (owned != NULL) {
+        bcjit_values_clear(owned);
+    }
+    if (result == NULL) {
+        return bcjit_bail_out(entry, &state, func, handled);
+    }
+    return entry->returns ? result : bcjit_follow(result, func);
 }
 
 PyObject *bcjit_follow(PyObject *next, PyObject *func)
