@@ -10,6 +10,7 @@ import atexit
 import builtins
 import importlib.machinery
 import linecache
+import logging
 import os
 import pkgutil
 import runpy
@@ -41,7 +42,7 @@ __all__ = ["Report", "Target", "run", "why_plain"]
 # Frames that show no array are asked again this often: the first calls of a helper may come without.
 _ASKED: Final = 16
 # A function of which this many captures held no node is left alone.
-_FRUITLESS: Final = 16
+_FRUITLESS: Final = 8
 # Records of functions; a program that makes code without end must not fill memory with them.
 _RECORDS: Final = 10_000
 _SHOWN: Final = 40
@@ -191,7 +192,13 @@ class ScriptCompiler(FunctionCompiler):  # type: ignore[misc,unused-ignore]  # o
                 where = f" at {line}" if line is not None else ""
                 context = f": {cause.context}" if cause.context else ""
                 record.breaks[f"{cause.reason.code} {cause.reason.title}{where}{context}"] += 1
-        record.problems = tuple(map(_problem_text, self.cache.problems.values()))
+        told = [_problem_text(problem) for problem in self.cache.problems.values()]
+        told += [
+            f"more than {config.cache_limit} variants: {miss.sentence}"
+            for miss in self.cache.misses
+            if not miss.compiled
+        ]
+        record.problems = tuple(told)
 
 
 def _problem_text(problem: Problem) -> str:
@@ -276,6 +283,7 @@ def run(target: Target, backend: str, *, report: bool) -> None:
             print(f"bcjit: everything runs as plain Python: {why}", file=sys.stderr, flush=True)  # noqa: T201 - asked for
         os.execv(sys.executable, [sys.executable, *_interpreter_flags(), *target.words()])
     found = Report()
+    _keep_quiet()
     # The first to be registered is the last to be called.
     atexit.register(_end, found if report else None, os.getpid())
     os.register_at_fork(after_in_child=_core.watch_forked)
@@ -285,6 +293,13 @@ def run(target: Target, backend: str, *, report: bool) -> None:
     _core.watch(Chooser(backend, found))
     if start():
         _fail()
+
+
+def _keep_quiet() -> None:
+    """Keep warnings of ours out of a program that has not asked for them; the report says the same."""
+    logger = logging.getLogger("bcjit")
+    logger.addHandler(logging.NullHandler())
+    logger.propagate = False
 
 
 def _end(report: Report | None, pid: int) -> None:
@@ -319,25 +334,18 @@ def _prepare(target: Target) -> Any:
         _set_first_path("")
         _remember_source(target.value)
         return lambda: _core.run_string(target.value)
-    if pkgutil.get_importer(target.value) is not None:  # a folder or zip file
+    path = os.path.join(os.getcwd(), target.value)  # noqa: PTH109, PTH118 - not normalised, as there
+    if pkgutil.get_importer(path) is not None:  # a folder or zip file
         if not sys.flags.safe_path:
             del sys.path[0]
-        sys.path.insert(0, target.value)
+        sys.path.insert(0, path)
         return lambda: _core.run_call(_run_module, "__main__", False)
     _set_first_path(os.path.dirname(os.path.realpath(target.value)))  # noqa: PTH120 - as CPython computes it
-    path = _absolute(target.value)
     return lambda: _core.run_file(path)
 
 
 # What the interpreter itself calls for -m.
 _run_module: Final[Any] = getattr(runpy, "_run_module_as_main")  # noqa: B009 - private to mypy
-
-
-def _absolute(path: str) -> str:
-    """Join a path to the current folder as CPython does, which does not normalise it (_Py_abspath, Python/fileutils.c)."""
-    if os.path.isabs(path):  # noqa: PTH117 - strings, as there
-        return path
-    return os.path.join(os.getcwd(), path.removeprefix(os.path.join(".", "")))  # noqa: PTH109, PTH118 - as above
 
 
 def _set_first_path(path: str) -> None:
