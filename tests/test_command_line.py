@@ -608,6 +608,55 @@ def test_signals_end_the_script_as_they_end_python(number, tmp_path):
     assert results[0] == results[1]
 
 
+INTERRUPTED = """
+    import signal, traceback
+    import numpy as np
+    class Alarm(Exception):
+        pass
+    live = False
+    def handler(number, frame):
+        global live
+        if live:
+            live = False
+            raise Alarm
+    signal.signal(signal.SIGALRM, handler)
+    lines = (
+        "def work(x, n):",
+        " y = x * {0} + n",
+        " if y.sum() > 0:",
+        "  z = y - 1",
+        " else:",
+        "  z = y + 1",
+        " print_(z.shape)",
+        " w = z / 2",
+        " return w[0]",
+    )
+    for k in range(150):
+        names = {"print_": lambda *shape: None}
+        exec(compile(chr(10).join(lines).format(k), "work.py", "exec"), names)
+        try:
+            live = True
+            signal.setitimer(signal.ITIMER_REAL, 0.0001 + k % 50 * 0.00015)
+            for n in range(6):
+                result = names["work"](np.ones(3 + n), n)
+                if result != ((k + n - 1) / 2 if k + n else 0.5):
+                    print("wrong", k, n, result)
+            live = False
+        except Alarm as alarm:
+            if alarm.__context__ is not None or "bcjit" in traceback.format_exc():
+                print(traceback.format_exc())
+    signal.signal(signal.SIGALRM, signal.SIG_IGN)
+    print("done")
+"""
+
+
+def test_signal_handlers_that_raise_anywhere_show_nothing_of_ours(tmp_path):
+    written(tmp_path, INTERRUPTED)
+    # stderr is not compared: Python reports there what is raised while it frees an object.
+    done = python("-m", "bcjit", "run", "script.py", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "done\n")
+
+
 def test_disabled_everything_is_plain(tmp_path):
     written(
         tmp_path,

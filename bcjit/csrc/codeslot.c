@@ -334,10 +334,13 @@ PyObject *bcjit_callee(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ss
     PyObject *factory = Py_NewRef(callee_factory);
     Py_INCREF(code);                        /* the factory may give fn other code */
     PyObject *const pair[] = {fn, tag};
-    PyThreadState *ts = PyThreadState_Get();
-    bcjit_pause_watch(ts);
-    callable = PyObject_Vectorcall(factory, pair, 2, NULL);
-    bcjit_resume_watch(ts);
+    callable = bcjit_call_back(factory, pair, 2, true);
+    if (callable == NULL && !PyErr_Occurred()) {
+        callable = Py_NewRef(fn);           /* plain this time: not remembered */
+        Py_DECREF(factory);
+        Py_DECREF(code);
+        return callable;
+    }
     Py_DECREF(factory);
     if (callable != NULL && remember(code, fn, tag, callable) < 0) {
         Py_CLEAR(callable);

@@ -165,9 +165,9 @@ typedef struct {                            /* a part that is about to run, with
 int bcjit_state_init(State *state, Part *part, PyObject *closure, PyObject *const *values,
                      Py_ssize_t n);
 void bcjit_state_clear(State *state);
-/* With the error of a callback set: whether it goes on to the program, which then sees none of our
- * frames (a signal handler raised it). Else it is cleared: there was no stack or memory for us. */
-bool bcjit_callback_error(PyThreadState *ts);
+/* Calls Python code of ours, unwatched. An error of the program's, which a signal handler raised in
+ * it, shows none of our frames. dispensable: NULL without an error where it had no stack or memory. */
+PyObject *bcjit_call_back(PyObject *callback, PyObject *const *args, size_t n, bool dispensable);
 /* Calls part.on_miss: a new Entry, or NULL, with or without an error set. */
 Entry *bcjit_miss(Part *part, PyObject *func, PyObject *closure, PyObject *values);
 /* Runs the entry's code. held: the owner of the values when that is us, else NULL; it gives them up

@@ -49,7 +49,33 @@ static int state_load(State *state, PyObject *tuple)
 
 /* ---- one part -------------------------------------------------------------------------------- */
 
-bool bcjit_callback_error(PyThreadState *ts)
+/* An exception that struck in the middle of our work has ours as its context: in its place comes what
+ * the program was handling. */
+static void mend_context(PyThreadState *ts, PyObject *exc)
+{
+    PyObject *handled = *bcjit_handled_exception(ts);
+    PyObject *held = Py_NewRef(exc), *context;
+    while ((context = PyException_GetContext(held)) != NULL && context != handled) {
+        PyObject *elsewhere = bcjit_foreign_traceback(context, Py_None);
+        if (elsewhere == NULL) {
+            PyErr_Clear();
+        }
+        bool ours = elsewhere == NULL || elsewhere == Py_None;
+        Py_XDECREF(elsewhere);
+        if (ours) {
+            PyException_SetContext(held, handled == exc ? NULL : Py_XNewRef(handled));
+            Py_CLEAR(context);
+            break;
+        }
+        Py_SETREF(held, context);
+    }
+    Py_XDECREF(context);
+    Py_DECREF(held);
+}
+
+/* With the error of a callback set: one that the program has raised (in a signal handler) goes on,
+ * without our frames; where there was no stack or memory for a dispensable one it is cleared. */
+static void callback_error(PyThreadState *ts, bool dispensable)
 {
     PyObject *type, *exc, *traceback;
     PyErr_Fetch(&type, &exc, &traceback);
@@ -62,41 +88,54 @@ bool bcjit_callback_error(PyThreadState *ts)
         PyErr_Clear();
     }
     bool ours = elsewhere == NULL || elsewhere == Py_None;
-    if (ours && (PyErr_GivenExceptionMatches(type, PyExc_RecursionError) ||
-                 PyErr_GivenExceptionMatches(type, PyExc_MemoryError))) {
+    if (ours && dispensable &&
+        (PyErr_GivenExceptionMatches(type, PyExc_RecursionError) ||
+         PyErr_GivenExceptionMatches(type, PyExc_MemoryError))) {
         Py_DECREF(type);
         Py_DECREF(exc);
         Py_XDECREF(traceback);
         Py_XDECREF(elsewhere);
-        return false;
+        return;
     }
     if (!ours) {
         Py_XSETREF(traceback, Py_NewRef(elsewhere));
+        mend_context(ts, exc);
     }
     else if (!PyErr_GivenExceptionMatches(type, PyExc_Exception)) {
         Py_CLEAR(traceback);                /* KeyboardInterrupt: it struck at the call */
         PyException_SetTraceback(exc, Py_None);
-        PyException_SetContext(exc, Py_XNewRef(*bcjit_handled_exception(ts)));
+        mend_context(ts, exc);
     }
     Py_XDECREF(elsewhere);
     PyErr_Restore(type, exc, traceback);
-    return true;
+}
+
+PyObject *bcjit_call_back(PyObject *callback, PyObject *const *args, size_t n, bool dispensable)
+{
+    PyThreadState *ts = PyThreadState_Get();
+    PyObject *handled = Py_XNewRef(*bcjit_handled_exception(ts));
+    PyObject *called = Py_NewRef(callback);
+    bcjit_pause_watch(ts);
+    PyObject *result = PyObject_Vectorcall(called, args, n, NULL);
+    PyObject **now = bcjit_handled_exception(ts);
+    if (BCJIT_UNLIKELY(*now != handled)) {  /* it was interrupted at the edge of an except block */
+        Py_XSETREF(*now, Py_XNewRef(handled));
+    }
+    if (result == NULL) {
+        callback_error(ts, dispensable);
+    }
+    bcjit_resume_watch(ts);
+    Py_DECREF(called);
+    Py_XDECREF(handled);
+    return result;
 }
 
 Entry *bcjit_miss(Part *part, PyObject *func, PyObject *closure, PyObject *values)
 {
-    PyObject *on_miss = Py_NewRef(part->on_miss);
     PyObject *args[] = {(PyObject *)part, func, closure == NULL ? Py_None : closure, values};
-    PyThreadState *ts = PyThreadState_Get();
     part->busy = 1;
-    bcjit_pause_watch(ts);
-    PyObject *entry = PyObject_Vectorcall(on_miss, args, 4, NULL);
-    if (entry == NULL) {
-        bcjit_callback_error(ts);
-    }
-    bcjit_resume_watch(ts);
+    PyObject *entry = bcjit_call_back(part->on_miss, args, 4, true);
     part->busy = 0;
-    Py_DECREF(on_miss);
     if (entry == NULL) {
         return NULL;
     }
@@ -238,8 +277,7 @@ static PyObject *take_bailout(void)
 
 PyObject *bcjit_bail_out(Entry *entry, State *state, PyObject *func, PyObject *handled)
 {
-    PyThreadState *ts = PyThreadState_Get();
-    PyObject **current = bcjit_handled_exception(ts);
+    PyObject **current = bcjit_handled_exception(PyThreadState_Get());
     PyObject *exc = take_bailout();
     if (*current != handled) {      /* the residual code had entered an except block */
         Py_XSETREF(*current, Py_XNewRef(handled));
@@ -260,13 +298,9 @@ PyObject *bcjit_bail_out(Entry *entry, State *state, PyObject *func, PyObject *h
         return NULL;
     }
     entry->bailouts++;
-    PyObject *on_bailout = Py_NewRef(entry->on_bailout);
     PyObject *args[] = {(PyObject *)entry, func,
                         state->closure == NULL ? Py_None : state->closure, values, exc};
-    bcjit_pause_watch(ts);
-    PyObject *where = PyObject_Vectorcall(on_bailout, args, 5, NULL);
-    bcjit_resume_watch(ts);
-    Py_DECREF(on_bailout);
+    PyObject *where = bcjit_call_back(entry->on_bailout, args, 5, false);
     Py_DECREF(values);
     Py_DECREF(exc);                 /* with the frames of the failed graph, before any code runs */
     if (where == Py_None) {

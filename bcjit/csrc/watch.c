@@ -109,20 +109,17 @@ static Part *choose(Visit *visit)
     Watch *watch = bcjit_code_watch_made(visit->code);
     PyObject *values = bcjit_values_tuple(visit->values.items, visit->values.n);
     PyObject *asked = watch == NULL ? NULL : PyLong_FromSsize_t(watch->asked);
-    PyObject *found = NULL, *ask = Py_NewRef(chooser);
-    bcjit_pause_watch(visit->ts);
+    PyObject *found = NULL;
     if (values != NULL && asked != NULL) {
         PyObject *args[] = {(PyObject *)visit->code, (PyObject *)visit->func, values, asked};
-        found = PyObject_Vectorcall(ask, args, 4, NULL);
+        found = bcjit_call_back(chooser, args, 4, true);
     }
-    if (found == NULL && !bcjit_callback_error(visit->ts)) {
-        found = Py_NewRef(Py_None);
+    else {
+        PyErr_Clear();
     }
-    bcjit_resume_watch(visit->ts);
-    Py_DECREF(ask);
     Py_XDECREF(asked);
     Py_XDECREF(values);
-    if (found == NULL || watch == NULL || watch->leave) {
+    if (found == NULL || watch->leave) {
         Py_XDECREF(found);
         return NULL;
     }
