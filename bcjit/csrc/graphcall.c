@@ -112,9 +112,7 @@ static PyObject *raising_state(int which)
         state = Py_NewRef(mappings[which].to);
     }
     else {
-        PyObject *mapper = Py_NewRef(mappings[which].mapper);
-        state = PyObject_CallOneArg(mapper, now);
-        Py_DECREF(mapper);
+        state = bcjit_call_back(mappings[which].mapper, &now, 1, false);
         if (state != NULL) {
             Py_XSETREF(mappings[which].from, Py_NewRef(now));
             Py_XSETREF(mappings[which].to, Py_NewRef(state));
