@@ -86,11 +86,6 @@ def is_eligible(code: CodeType, function: FunctionType) -> bool:
     if filename.startswith(_STDLIB):
         inside = filename[len(_STDLIB) :].replace("\\", "/").split("/", 1)[0]
         return inside in _INSTALLED and may_compile_callee(function)
-    if filename.startswith("<"):  # made by exec, of namedtuple or a dataclass for example
-        module = function.__globals__.get("__name__")
-        root = module.partition(".")[0] if isinstance(module, str) else ""
-        if root != "__main__" and root in sys.stdlib_module_names:
-            return False
     return may_compile_callee(function)
 
 

@@ -151,7 +151,8 @@ class ScriptCompiler(FunctionCompiler):  # type: ignore[misc,unused-ignore]  # o
     """
 
     def __init__(self, code: types.CodeType, backend: str, report: Report) -> None:
-        super().__init__(code.replace(), backend, fullgraph=False, settings=Settings())
+        settings = Settings(inlines_compiled=False)
+        super().__init__(code.replace(), backend, fullgraph=False, settings=settings)
         self.line = _line_of(code)
         self.report = report
         self.nodes = 0

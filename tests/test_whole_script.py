@@ -147,6 +147,23 @@ def test_functions_that_bcjit_disables_or_compiles_are_left_to_it():
     assert w.report.functions == {}
 
 
+def test_a_compiled_function_that_a_captured_one_calls_keeps_its_backend():
+    seen = []
+
+    def mine(graph, examples):
+        seen.append(graph.count)
+        return graph.to_callable()
+
+    with watched() as w:
+        w.names["numbers"] = bcjit.compile(w.names["numbers"], backend=mine)
+        source = "def caller(x):\n  y = x * 2\n  return numbers(y, 1) - 1\n"
+        exec(compile(source, "watched.py", "exec"), w.names)
+        for n in range(2, 5):
+            assert w.names["caller"](np.ones(n)).tolist() == [2.0] * n
+    assert seen == [1]
+    assert w.nodes("caller") == 2
+
+
 def test_a_backend_that_fails_leaves_the_function_plain():
     def failing(graph, examples):
         raise RuntimeError("no")
