@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from contextvars import ContextVar
 from types import CellType, CodeType, FunctionType, TracebackType
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 _Closure: TypeAlias = tuple[CellType, ...] | None
 _Values: TypeAlias = tuple[object, ...]
@@ -173,6 +173,32 @@ def callee(fn: object, tag: object, /) -> Any:
 
 def set_callee_factory(factory: Callable[[FunctionType, Any], object] | None, /) -> None:
     """factory(fn, tag) makes callees, once for a code object and tag; None: none are made."""
+
+def leave_alone(code: CodeType, /) -> None:
+    """A watch runs frames of this code plain."""
+
+def watch(
+    chooser: Callable[[CodeType, FunctionType, _Values, int], Part | Literal[False] | None] | None,
+    /,
+) -> None:
+    """Look at every frame of a function from now on; None: at none.
+
+    ``chooser(code, func, values, asked)`` is asked about code that nothing is known of. It returns a part whose plain
+    code is a copy of the code, False to leave the code alone, or None to be asked again at the next frame (``asked``
+    counts).
+    """
+
+def watch_forked() -> None:
+    """To be called in the child of a fork: the pauses of other threads are over."""
+
+def run_file(path: str, /) -> int:
+    """Run a script as python does, with no frame below it; 0, or -1 once an exception was printed."""
+
+def run_string(source: str, /) -> int:
+    """The same for the text of -c."""
+
+def run_call(function: Callable[..., object], /, *args: object) -> int:
+    """The same for a call that is all of a program."""
 
 def get_code_slot(code: CodeType, /) -> Any:
     """The object kept for a code object, or None."""

@@ -271,6 +271,7 @@ def compile(  # noqa: A001 - the name users know
     if reason is not None:
         return PlainFunction(fn, reason)
     assert isinstance(fn, types.FunctionType)
+    _core.leave_alone(fn.__code__)  # where a whole script is watched, this compiler wins
     compiler = FunctionCompiler(
         fn.__code__, backend, fullgraph=fullgraph, settings=Settings(dynamic=dynamic is not False)
     )
@@ -338,6 +339,8 @@ def disable(fn: Callable[P, R]) -> Callable[P, R]:
         raise ArgumentTypeError(f"fn: a function is expected, got {type(fn).__name__}: {fn!r}")
     if _UNSUPPORTED is None:
         mark(fn, "BRK005")
+        if isinstance(fn, types.FunctionType):
+            _core.leave_alone(fn.__code__)
     return fn
 
 

@@ -116,7 +116,7 @@ def _function(
         co_varnames=tuple(given.get(name, name) for name in code.co_varnames),
         co_qualname=qualname,
     )
-    return FunctionType(code, namespace)
+    return FunctionType(code, {"__name__": cls.__module__, **namespace})
 
 
 @functools.cache

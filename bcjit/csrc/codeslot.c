@@ -18,6 +18,7 @@ typedef struct {
     Ref owner;
     Callee *callees;
     Py_ssize_t n_callees;
+    Watch watch;
 } Slot;
 
 static Py_ssize_t extra_index = -1;
@@ -71,6 +72,7 @@ static void slot_free(void *memory)
         callee_drop(&slot->callees[i]);
     }
     PyMem_Free(slot->callees);
+    Py_XDECREF(slot->watch.part);
     PyMem_Free(slot);
 }
 
@@ -109,6 +111,18 @@ static Slot *slot_made(PyObject *code)
         }
     }
     return slot;
+}
+
+Watch *bcjit_code_watch(PyCodeObject *code)
+{
+    Slot *slot = slot_of((PyObject *)code);
+    return slot == NULL ? NULL : &slot->watch;
+}
+
+Watch *bcjit_code_watch_made(PyCodeObject *code)
+{
+    Slot *slot = slot_made((PyObject *)code);
+    return slot == NULL ? NULL : &slot->watch;
 }
 
 static int check_code(PyObject *code)
@@ -151,6 +165,17 @@ PyObject *bcjit_set_code_slot(PyObject *Py_UNUSED(module), PyObject *args)
     PyObject *old = slot->owner.object;
     slot->owner = ref;
     Py_XDECREF(old);
+    Py_RETURN_NONE;
+}
+
+PyObject *bcjit_leave_alone(PyObject *Py_UNUSED(module), PyObject *code)
+{
+    Watch *watch = check_code(code) < 0 ? NULL : bcjit_code_watch_made((PyCodeObject *)code);
+    if (watch == NULL) {
+        return NULL;
+    }
+    watch->leave = true;
+    Py_CLEAR(watch->part);
     Py_RETURN_NONE;
 }
 
@@ -309,7 +334,13 @@ PyObject *bcjit_callee(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ss
     PyObject *factory = Py_NewRef(callee_factory);
     Py_INCREF(code);                        /* the factory may give fn other code */
     PyObject *const pair[] = {fn, tag};
-    callable = PyObject_Vectorcall(factory, pair, 2, NULL);
+    callable = bcjit_call_back(factory, pair, 2, true);
+    if (callable == NULL && !PyErr_Occurred()) {
+        callable = Py_NewRef(fn);           /* plain this time: not remembered */
+        Py_DECREF(factory);
+        Py_DECREF(code);
+        return callable;
+    }
     Py_DECREF(factory);
     if (callable != NULL && remember(code, fn, tag, callable) < 0) {
         Py_CLEAR(callable);

@@ -83,6 +83,7 @@ Entry *bcjit_part_hit(Part *part, PyObject *const *values, Py_ssize_t n, PyObjec
                       PyObject *closure);
 PyCodeObject *bcjit_part_positional_code(Part *part);
 PyCodeObject *bcjit_part_cleanup_code(Part *part);
+PyCodeObject *bcjit_cleanup_code(PyCodeObject *code);
 
 /* ---- run.c: code run as a function on values ------------------------------------------------- */
 typedef struct {                            /* what a function has besides its code */
@@ -123,10 +124,36 @@ typedef struct Arm {                        /* one awaited frame; lives on the C
     int collects;                           /* ARM_CAPTURE: the cycle collector was on */
 } Arm;
 
+#define BCJIT_GENERATOR_FLAGS \
+    (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE)
+
+/* Gives a fresh frame other code. false: the data stack has no room for the other code's frame. */
+bool bcjit_swap_code(PyThreadState *ts, bcjit_frame *frame, PyCodeObject *code);
+/* Clears a frame that must not run: None, or NULL when an error is set, which stays set. */
+PyObject *bcjit_clean_frame(PyThreadState *ts, bcjit_frame *frame, PyCodeObject *cleanup);
+/* Sets or takes back the evaluator, as awaited frames and the watch ask. */
+void bcjit_place_evaluator(PyThreadState *ts);
 void bcjit_arm(PyThreadState *ts, Arm *arm);
 void bcjit_disarm(PyThreadState *ts, Arm *arm);     /* nothing to do when the frame has come */
 bool bcjit_hook_armed(void);
 bool bcjit_hook_installed(PyThreadState *ts);
+
+/* ---- watch.c: every frame of a whole script ---------------------------------------------------- */
+bool bcjit_watch_is_on(void);
+PyObject *bcjit_watched(PyThreadState *ts, bcjit_frame *frame, int throwflag,
+                        _PyFrameEvalFunction below);
+/* Around our own work; they nest. */
+void bcjit_pause_watch(PyThreadState *ts);
+void bcjit_resume_watch(PyThreadState *ts);
+/* The next frame of this code on this thread is residual code: not to be looked at. NULL: none is. */
+void bcjit_watch_expect(PyCodeObject *code);
+PyObject *bcjit_watch(PyObject *module, PyObject *chooser);
+PyObject *bcjit_watch_forked(PyObject *module, PyObject *none);
+
+/* ---- bottom.c: a program with nothing below it ------------------------------------------------- */
+PyObject *bcjit_run_file(PyObject *module, PyObject *path);
+PyObject *bcjit_run_string(PyObject *module, PyObject *source);
+PyObject *bcjit_run_call(PyObject *module, PyObject *args);
 
 /* ---- driver.c: parts, one after another ------------------------------------------------------ */
 typedef struct {                            /* a part that is about to run, with all it needs */
@@ -138,6 +165,9 @@ typedef struct {                            /* a part that is about to run, with
 int bcjit_state_init(State *state, Part *part, PyObject *closure, PyObject *const *values,
                      Py_ssize_t n);
 void bcjit_state_clear(State *state);
+/* Calls Python code of ours, unwatched. An error of the program's, which a signal handler raised in
+ * it, shows none of our frames. dispensable: NULL without an error where it had no stack or memory. */
+PyObject *bcjit_call_back(PyObject *callback, PyObject *const *args, size_t n, bool dispensable);
 /* Calls part.on_miss: a new Entry, or NULL, with or without an error set. */
 Entry *bcjit_miss(Part *part, PyObject *func, PyObject *closure, PyObject *values);
 /* Runs the entry's code. held: the owner of the values when that is us, else NULL; it gives them up
@@ -160,6 +190,11 @@ bool bcjit_is_bailout(void);
 /* With a BailOut set: asks where to resume and runs plain code from there; clears the state.
  * handled: the exception that was being handled when the entry began (borrowed, or NULL). */
 PyObject *bcjit_bail_out(Entry *entry, State *state, PyObject *func, PyObject *handled);
+/* What follows the run of an entry's code, which gave result: its value, the parts behind it, or a
+ * bail-out. owned holds the references to values where that is us, else NULL; it is given up. */
+PyObject *bcjit_after_entry(Part *part, PyObject *func, Entry *entry, PyObject *result,
+                            PyObject *const *values, Py_ssize_t n, Values *owned,
+                            PyObject *handled);
 /* Runs the part named by an entry's tuple (stolen) and all that follow. */
 PyObject *bcjit_follow(PyObject *next, PyObject *func);
 /* Runs the state's part and all that follow; clears the state. */
@@ -196,9 +231,21 @@ int bcjit_graphcall_init(void);
 PyObject *bcjit_call_graph(PyObject *graph_call, PyObject *const *args, Py_ssize_t n);
 PyObject *bcjit_set_error_state_mapper(PyObject *module, PyObject *args);
 PyObject *bcjit_set_foreign_test(PyObject *module, PyObject *test);
+/* The traceback with which an exception goes on that is the program's (new reference), None, or
+ * NULL with an error set. */
+PyObject *bcjit_foreign_traceback(PyObject *exc, PyObject *fn);
 
 /* ---- codeslot.c ------------------------------------------------------------------------------ */
+typedef struct {                            /* what the watch knows of a code object */
+    Part *part;                             /* owned, of a copy of the code (else it could not die) */
+    Py_ssize_t asked;                       /* how often the chooser could not say */
+    bool leave;                             /* frames of it run plain */
+} Watch;
+
 int bcjit_codeslot_init(void);
+Watch *bcjit_code_watch(PyCodeObject *code);        /* NULL: there is none yet */
+Watch *bcjit_code_watch_made(PyCodeObject *code);   /* NULL: an error is set */
+PyObject *bcjit_leave_alone(PyObject *module, PyObject *code);
 PyObject *bcjit_get_code_slot(PyObject *module, PyObject *code);
 PyObject *bcjit_set_code_slot(PyObject *module, PyObject *args);
 PyObject *bcjit_callee(PyObject *module, PyObject *const *args, Py_ssize_t nargs);
@@ -208,6 +255,8 @@ PyObject *bcjit_set_callee_factory(PyObject *module, PyObject *factory);
 /* Before a C function re-enters Python. -1: RecursionError is set. Else hand the token to leave. */
 int bcjit_enter_call(PyThreadState *ts);
 void bcjit_leave_call(PyThreadState *ts, int token);
+/* The same where CPython itself says when the stack is full. */
+int bcjit_uncount_call(PyThreadState *ts);
 
 /* ---- module.c -------------------------------------------------------------------------------- */
 extern vectorcallfunc bcjit_function_vectorcall;    /* of every Python function nobody changed */

@@ -1,9 +1,6 @@
 /* dispatch.c - Dispatcher: how a captured function is called when no hook is on. */
 #include "core.h"
 
-#define GENERATOR_FLAGS \
-    (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE)
-
 typedef struct {                            /* one call, as it came */
     Dispatcher *self;
     PyThreadState *ts;
@@ -31,26 +28,6 @@ static void drop_bound(const Call *call)
     }
 }
 
-/* What follows the run of an entry's code on values, which call->bound or the caller owns. */
-static PyObject *after_entry(const Call *call, Entry *entry, PyObject *result,
-                             PyObject *const *values, Py_ssize_t n, PyObject *handled)
-{
-    PyFunctionObject *fn = (PyFunctionObject *)call->self->fn;
-    if (result != NULL) {
-        drop_bound(call);
-        return entry->returns ? result : bcjit_follow(result, (PyObject *)fn);
-    }
-    if (!bcjit_is_bailout()) {
-        return NULL;
-    }
-    State state;
-    if (bcjit_state_init(&state, call->self->part, fn->func_closure, values, n) < 0) {
-        return NULL;
-    }
-    drop_bound(call);
-    return bcjit_bail_out(entry, &state, (PyObject *)fn, handled);
-}
-
 /* No entry holds: the function is called, and its frame met by the hook. */
 static PyObject *missed(Call *call)
 {
@@ -67,7 +44,6 @@ static PyObject *missed(Call *call)
     if (bcjit_values_init(&values, NULL, 0) < 0) {
         return NULL;
     }
-    call->bound = &values;
     Arm arm = {.kind = ARM_CAPTURE, .code = self->code, .part = self->part, .values = &values};
     bcjit_arm(call->ts, &arm);
     PyObject *result = call_plain(call);
@@ -78,7 +54,8 @@ static PyObject *missed(Call *call)
             result = bcjit_entry_run(call->ts, arm.entry, (PyObject *)fn, fn->func_closure,
                                      values.items, values.n, &values);
         }
-        result = after_entry(call, arm.entry, result, values.items, values.n, handled);
+        result = bcjit_after_entry(self->part, (PyObject *)fn, arm.entry, result, values.items,
+                                   values.n, &values, handled);
         Py_DECREF(arm.entry);
     }
     bcjit_values_clear(&values);
@@ -102,7 +79,8 @@ static PyObject *dispatch(Call *call, PyObject *const *values, Py_ssize_t n)
     PyObject *handled = Py_XNewRef(*bcjit_handled_exception(call->ts));
     PyObject *result = bcjit_entry_run(call->ts, entry, self->fn, closure, values, n, call->bound);
     if (BCJIT_UNLIKELY(result == NULL || !entry->returns)) {
-        result = after_entry(call, entry, result, values, n, handled);
+        result = bcjit_after_entry(self->part, self->fn, entry, result, values, n, call->bound,
+                                   handled);
     }
     Py_XDECREF(handled);
     Py_DECREF(entry);
@@ -152,7 +130,7 @@ static int initialise(Dispatcher *self, PyObject *fn, Part *part)
     self->part = (Part *)Py_NewRef((PyObject *)part);
     bool simple = code->co_kwonlyargcount == 0 && !(code->co_flags & (CO_VARARGS | CO_VARKEYWORDS));
     self->simple_args = simple ? code->co_argcount : -1;
-    self->enabled = !(code->co_flags & GENERATOR_FLAGS);
+    self->enabled = !(code->co_flags & BCJIT_GENERATOR_FLAGS);
     return 0;
 }
 
@@ -229,7 +207,7 @@ static int Dispatcher_set_enabled(Dispatcher *self, PyObject *value, void *Py_UN
         return -1;
     }
     /* A generator's frame is never touched: there is nothing to enable. */
-    self->enabled = value == Py_True && !(self->code->co_flags & GENERATOR_FLAGS);
+    self->enabled = value == Py_True && !(self->code->co_flags & BCJIT_GENERATOR_FLAGS);
     return 0;
 }
 

@@ -49,14 +49,93 @@ static int state_load(State *state, PyObject *tuple)
 
 /* ---- one part -------------------------------------------------------------------------------- */
 
+/* An exception that struck in the middle of our work has ours as its context: in its place comes what
+ * the program was handling. */
+static void mend_context(PyThreadState *ts, PyObject *exc)
+{
+    PyObject *handled = *bcjit_handled_exception(ts);
+    PyObject *held = Py_NewRef(exc), *context;
+    while ((context = PyException_GetContext(held)) != NULL && context != handled) {
+        PyObject *elsewhere = bcjit_foreign_traceback(context, Py_None);
+        if (elsewhere == NULL) {
+            PyErr_Clear();
+        }
+        bool ours = elsewhere == NULL || elsewhere == Py_None;
+        Py_XDECREF(elsewhere);
+        if (ours) {
+            PyException_SetContext(held, handled == exc ? NULL : Py_XNewRef(handled));
+            Py_CLEAR(context);
+            break;
+        }
+        Py_SETREF(held, context);
+    }
+    Py_XDECREF(context);
+    Py_DECREF(held);
+}
+
+/* With the error of a callback set: one that the program has raised (in a signal handler) goes on,
+ * without our frames; where there was no stack or memory for a dispensable one it is cleared. */
+static void callback_error(PyThreadState *ts, bool dispensable)
+{
+    PyObject *type, *exc, *traceback;
+    PyErr_Fetch(&type, &exc, &traceback);
+    PyErr_NormalizeException(&type, &exc, &traceback);
+    if (traceback != NULL) {
+        PyException_SetTraceback(exc, traceback);
+    }
+    PyObject *elsewhere = bcjit_foreign_traceback(exc, Py_None);
+    if (elsewhere == NULL) {
+        PyErr_Clear();
+    }
+    bool ours = elsewhere == NULL || elsewhere == Py_None;
+    if (ours && dispensable &&
+        (PyErr_GivenExceptionMatches(type, PyExc_RecursionError) ||
+         PyErr_GivenExceptionMatches(type, PyExc_MemoryError))) {
+        Py_DECREF(type);
+        Py_DECREF(exc);
+        Py_XDECREF(traceback);
+        Py_XDECREF(elsewhere);
+        return;
+    }
+    if (!ours) {
+        Py_XSETREF(traceback, Py_NewRef(elsewhere));
+        mend_context(ts, exc);
+    }
+    else if (!PyErr_GivenExceptionMatches(type, PyExc_Exception)) {
+        Py_CLEAR(traceback);                /* KeyboardInterrupt: it struck at the call */
+        PyException_SetTraceback(exc, Py_None);
+        mend_context(ts, exc);
+    }
+    Py_XDECREF(elsewhere);
+    PyErr_Restore(type, exc, traceback);
+}
+
+PyObject *bcjit_call_back(PyObject *callback, PyObject *const *args, size_t n, bool dispensable)
+{
+    PyThreadState *ts = PyThreadState_Get();
+    PyObject *handled = Py_XNewRef(*bcjit_handled_exception(ts));
+    PyObject *called = Py_NewRef(callback);
+    bcjit_pause_watch(ts);
+    PyObject *result = PyObject_Vectorcall(called, args, n, NULL);
+    PyObject **now = bcjit_handled_exception(ts);
+    if (BCJIT_UNLIKELY(*now != handled)) {  /* it was interrupted at the edge of an except block */
+        Py_XSETREF(*now, Py_XNewRef(handled));
+    }
+    if (result == NULL) {
+        callback_error(ts, dispensable);
+    }
+    bcjit_resume_watch(ts);
+    Py_DECREF(called);
+    Py_XDECREF(handled);
+    return result;
+}
+
 Entry *bcjit_miss(Part *part, PyObject *func, PyObject *closure, PyObject *values)
 {
-    PyObject *on_miss = Py_NewRef(part->on_miss);
     PyObject *args[] = {(PyObject *)part, func, closure == NULL ? Py_None : closure, values};
     part->busy = 1;
-    PyObject *entry = PyObject_Vectorcall(on_miss, args, 4, NULL);
+    PyObject *entry = bcjit_call_back(part->on_miss, args, 4, true);
     part->busy = 0;
-    Py_DECREF(on_miss);
     if (entry == NULL) {
         return NULL;
     }
@@ -157,6 +236,7 @@ PyObject *bcjit_entry_run(PyThreadState *ts, Entry *entry, PyObject *func, PyObj
         if (holds) {
             bcjit_hold(&held, entry, held_values);
         }
+        bcjit_watch_expect(entry->code);
         result = function->vectorcall((PyObject *)function, values, (size_t)n, NULL);
         if (holds) {
             bcjit_let_go(&held);
@@ -218,11 +298,9 @@ PyObject *bcjit_bail_out(Entry *entry, State *state, PyObject *func, PyObject *h
         return NULL;
     }
     entry->bailouts++;
-    PyObject *on_bailout = Py_NewRef(entry->on_bailout);
     PyObject *args[] = {(PyObject *)entry, func,
                         state->closure == NULL ? Py_None : state->closure, values, exc};
-    PyObject *where = PyObject_Vectorcall(on_bailout, args, 5, NULL);
-    Py_DECREF(on_bailout);
+    PyObject *where = bcjit_call_back(entry->on_bailout, args, 5, false);
     Py_DECREF(values);
     Py_DECREF(exc);                 /* with the frames of the failed graph, before any code runs */
     if (where == Py_None) {
@@ -233,6 +311,26 @@ PyObject *bcjit_bail_out(Entry *entry, State *state, PyObject *func, PyObject *h
     int failed = where == NULL ? -1 : state_load(state, where);
     Py_XDECREF(where);
     return failed < 0 ? NULL : run_plain_state(state, func);
+}
+
+PyObject *bcjit_after_entry(Part *part, PyObject *func, Entry *entry, PyObject *result,
+                            PyObject *const *values, Py_ssize_t n, Values *owned, PyObject *handled)
+{
+    if (result == NULL && !bcjit_is_bailout()) {
+        return NULL;
+    }
+    State state;
+    PyObject *closure = ((PyFunctionObject *)func)->func_closure;
+    if (result == NULL && bcjit_state_init(&state, part, closure, values, n) < 0) {
+        return NULL;
+    }
+    if (owned != NULL) {
+        bcjit_values_clear(owned);
+    }
+    if (result == NULL) {
+        return bcjit_bail_out(entry, &state, func, handled);
+    }
+    return entry->returns ? result : bcjit_follow(result, func);
 }
 
 PyObject *bcjit_follow(PyObject *next, PyObject *func)

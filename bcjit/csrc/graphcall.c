@@ -112,9 +112,7 @@ static PyObject *raising_state(int which)
         state = Py_NewRef(mappings[which].to);
     }
     else {
-        PyObject *mapper = Py_NewRef(mappings[which].mapper);
-        state = PyObject_CallOneArg(mapper, now);
-        Py_DECREF(mapper);
+        state = bcjit_call_back(mappings[which].mapper, &now, 1, false);
         if (state != NULL) {
             Py_XSETREF(mappings[which].from, Py_NewRef(now));
             Py_XSETREF(mappings[which].to, Py_NewRef(state));
@@ -147,17 +145,26 @@ PyObject *bcjit_set_foreign_test(PyObject *Py_UNUSED(module), PyObject *test)
     Py_RETURN_NONE;
 }
 
+PyObject *bcjit_foreign_traceback(PyObject *exc, PyObject *fn)
+{
+    if (foreign_test == NULL) {
+        return Py_NewRef(Py_None);
+    }
+    PyObject *test = Py_NewRef(foreign_test);
+    PyObject *const pair[] = {exc, fn};
+    PyObject *traceback = PyObject_Vectorcall(test, pair, 2, NULL);
+    Py_DECREF(test);
+    return traceback;
+}
+
 /* Whether exc came from a signal handler that ran during the graph; then it is set again, with the traceback
  * that leaves the graph's own frames out. */
 static bool restore_foreign(GraphCall *self, PyObject *exc)
 {
-    if (foreign_test == NULL || exc == NULL) {
+    if (exc == NULL) {
         return false;
     }
-    PyObject *test = Py_NewRef(foreign_test);
-    PyObject *const pair[] = {exc, self->fn};
-    PyObject *traceback = PyObject_Vectorcall(test, pair, 2, NULL);
-    Py_DECREF(test);
+    PyObject *traceback = bcjit_foreign_traceback(exc, self->fn);
     if (traceback == NULL) {
         return true;                        /* its own error stands */
     }

@@ -1,4 +1,4 @@
-/* hook.c - the PEP 523 evaluator: waits for one frame at a time, on one thread; never stays on.
+/* hook.c - the PEP 523 evaluator: waits for one frame at a time, on one thread.
  *
  * A frame is awaited for one of two reasons. CAPTURE: a dispatcher found no entry and calls the
  * function, whose frame brings the bound arguments to on_miss and then runs the entry's code in its
@@ -7,13 +7,15 @@
  *
  * The evaluator is set just before the call and put back at the frame's arrival. Nothing else runs
  * in between: the GIL is not let go, the dispatcher sends calls with user-made keyword strings
- * elsewhere, and the cycle collector is off. So the evaluator found is the one put back.
+ * elsewhere, and the cycle collector is off. So the evaluator found is the one put back. It stays
+ * only while a whole script is watched (watch.c).
  */
 #include "core.h"
 
 static BCJIT_THREAD_LOCAL Arm *armed;       /* innermost awaited frame of this thread */
 static Py_ssize_t awaited;                  /* awaited frames of all threads */
 static _PyFrameEvalFunction previous;       /* what ours replaced; NULL: the default evaluator */
+static bool placed;                         /* ours is the evaluator, or another tool's calls it */
 
 static PyObject *evaluate(PyThreadState *ts, bcjit_frame *frame, int throwflag);
 
@@ -21,16 +23,32 @@ bool bcjit_hook_armed(void) { return armed != NULL; }
 
 bool bcjit_hook_installed(PyThreadState *ts) { return bcjit_get_evaluator(ts) == evaluate; }
 
+void bcjit_place_evaluator(PyThreadState *ts)
+{
+    bool wanted = awaited > 0 || bcjit_watch_is_on();
+    bool current = bcjit_hook_installed(ts);
+    if (placed && !current && bcjit_is_default_evaluator(bcjit_get_evaluator(ts))) {
+        placed = false;             /* another tool has thrown it out */
+    }
+    if (wanted && !placed) {
+        previous = bcjit_get_evaluator(ts);
+        placed = true;
+        bcjit_set_evaluator(ts, evaluate);
+    }
+    else if (!wanted && placed && current) {
+        bcjit_set_evaluator(ts, previous);
+        previous = NULL;
+        placed = false;
+    }
+}
+
 void bcjit_arm(PyThreadState *ts, Arm *arm)
 {
     arm->outer = armed;
     arm->caller = bcjit_current_frame(ts);
     armed = arm;
     awaited++;
-    if (!bcjit_hook_installed(ts)) {
-        previous = bcjit_get_evaluator(ts);
-        bcjit_set_evaluator(ts, evaluate);
-    }
+    bcjit_place_evaluator(ts);
     if (arm->kind == ARM_CAPTURE) {
         arm->collects = PyGC_Disable();     /* 3.11 may collect when it makes *args or **kwargs */
     }
@@ -39,9 +57,8 @@ void bcjit_arm(PyThreadState *ts, Arm *arm)
 static void forget(PyThreadState *ts, Arm *arm)
 {
     armed = arm->outer;
-    if (--awaited == 0 && bcjit_hook_installed(ts)) {
-        bcjit_set_evaluator(ts, previous);
-        previous = NULL;
+    if (--awaited == 0) {
+        bcjit_place_evaluator(ts);
     }
     if (arm->collects) {
         PyGC_Enable();
@@ -57,11 +74,7 @@ void bcjit_disarm(PyThreadState *ts, Arm *arm)
 
 /* ---- the awaited frame ----------------------------------------------------------------------- */
 
-#define GENERATOR_FLAGS \
-    (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE)
-
-/* Gives a fresh frame other code. false: the data stack has no room for the other code's frame. */
-static bool swap_code(PyThreadState *ts, bcjit_frame *frame, PyCodeObject *code)
+bool bcjit_swap_code(PyThreadState *ts, bcjit_frame *frame, PyCodeObject *code)
 {
     PyCodeObject *old = bcjit_frame_code(frame);
     Py_ssize_t old_size = bcjit_code_framesize(old), size = bcjit_code_framesize(code);
@@ -77,14 +90,13 @@ static bool swap_code(PyThreadState *ts, bcjit_frame *frame, PyCodeObject *code)
     return true;
 }
 
-/* Clears a frame that must not run. An error that is set stays set. */
-static PyObject *clean_frame(PyThreadState *ts, bcjit_frame *frame, PyCodeObject *cleanup)
+PyObject *bcjit_clean_frame(PyThreadState *ts, bcjit_frame *frame, PyCodeObject *cleanup)
 {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     PyObject *result = NULL;
 #if BCJIT_CALLEE_CLEARS_FRAME
-    if (!swap_code(ts, frame, cleanup)) {
+    if (!bcjit_swap_code(ts, frame, cleanup)) {
         Py_FatalError("bcjit: a frame cannot be cleared");
     }
     result = _PyEval_EvalFrameDefault(ts, frame, 0);
@@ -131,7 +143,7 @@ static PyObject *captured(PyThreadState *ts, bcjit_frame *frame, Arm *arm,
     }
     PyObject *values = bound_arguments(frame, code);
     if (values == NULL) {
-        return clean_frame(ts, frame, cleanup);
+        return bcjit_clean_frame(ts, frame, cleanup);
     }
     Entry *entry = bcjit_miss(arm->part, (PyObject *)func, func->func_closure, values);
     if (entry != NULL && entry->plain) {
@@ -144,14 +156,14 @@ static PyObject *captured(PyThreadState *ts, bcjit_frame *frame, Arm *arm,
     }
     Py_DECREF(values);
     if (entry == NULL) {
-        return PyErr_Occurred() ? clean_frame(ts, frame, cleanup) : bcjit_eval(below, ts, frame, 0);
+        return PyErr_Occurred() ? bcjit_clean_frame(ts, frame, cleanup) : bcjit_eval(below, ts, frame, 0);
     }
     arm->entry = entry;
     if (entry->code->co_argcount != arm->values->n ||
         entry->code->co_nfreevars != code->co_nfreevars ||
-        (entry->code->co_flags & GENERATOR_FLAGS) || !swap_code(ts, frame, entry->code)) {
+        (entry->code->co_flags & BCJIT_GENERATOR_FLAGS) || !bcjit_swap_code(ts, frame, entry->code)) {
         arm->arrival = ARRIVED_CLEANED;
-        return clean_frame(ts, frame, cleanup);
+        return bcjit_clean_frame(ts, frame, cleanup);
     }
     arm->arrival = ARRIVED_SWAPPED;
     if (!entry->bails) {
@@ -170,7 +182,8 @@ static PyObject *evaluate(PyThreadState *ts, bcjit_frame *frame, int throwflag)
     if (BCJIT_LIKELY(arm == NULL) || throwflag || arm->caller != bcjit_current_frame(ts) ||
         !bcjit_frame_owned_by_thread(frame) || bcjit_frame_code(frame) != arm->code ||
         !bcjit_frame_is_fresh(frame)) {
-        return bcjit_eval(previous, ts, frame, throwflag);
+        return bcjit_watch_is_on() ? bcjit_watched(ts, frame, throwflag, previous)
+                                   : bcjit_eval(previous, ts, frame, throwflag);
     }
     _PyFrameEvalFunction below = previous;
     forget(ts, arm);

@@ -235,19 +235,23 @@ PyCodeObject *bcjit_part_positional_code(Part *part)
     return part->positional_code;
 }
 
-/* Code with the variables of the plain code that only returns None: it has no RESUME, so nothing
+/* Code with the variables of another that only returns None: it has no RESUME, so nothing
  * can observe it, and the evaluator that runs it in place of a frame's own code clears the frame.
- * Its frame has the size of the plain code's, so it fits where that one is. */
-PyCodeObject *bcjit_part_cleanup_code(Part *part)
+ * Its frame has the size of the other's, so it fits where that one is. */
+PyCodeObject *bcjit_cleanup_code(PyCodeObject *code)
 {
     static const unsigned char bytes[] = {BCJIT_RETURN_NONE};
+    return (PyCodeObject *)replaced_code(
+        code, Py_BuildValue("{s:y#,s:(O),s:(),s:y#,s:y#}", "co_code", (const char *)bytes,
+                            (Py_ssize_t)sizeof bytes, "co_consts", Py_None, "co_names",
+                            "co_exceptiontable", "", (Py_ssize_t)0, "co_linetable", "",
+                            (Py_ssize_t)0));
+}
+
+PyCodeObject *bcjit_part_cleanup_code(Part *part)
+{
     if (part->cleanup_code == NULL) {
-        part->cleanup_code = (PyCodeObject *)replaced_code(
-            part->plain_code,
-            Py_BuildValue("{s:y#,s:(O),s:(),s:y#,s:y#}", "co_code", (const char *)bytes,
-                          (Py_ssize_t)sizeof bytes, "co_consts", Py_None, "co_names",
-                          "co_exceptiontable", "", (Py_ssize_t)0, "co_linetable", "",
-                          (Py_ssize_t)0));
+        part->cleanup_code = bcjit_cleanup_code(part->plain_code);
     }
     return part->cleanup_code;
 }

@@ -81,6 +81,22 @@ int bcjit_enter_call(PyThreadState *ts)
 #endif
 }
 
+int bcjit_uncount_call(PyThreadState *ts)
+{
+#if MEASURED
+    char mark;
+    if (BCJIT_UNLIKELY(low_end == NULL)) {
+        measure(&mark);
+    }
+    if (BCJIT_LIKELY(&mark > low_half)) {
+        bcjit_uncount_c_recursion(ts, BCJIT_C_RECURSION_UNITS);
+        return BCJIT_C_RECURSION_UNITS;
+    }
+#endif
+    (void)ts;
+    return 0;
+}
+
 void bcjit_leave_call(PyThreadState *ts, int token)
 {
 #if MEASURED

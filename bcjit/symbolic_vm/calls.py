@@ -88,6 +88,8 @@ def call(
     if isinstance(function, Known):
         return _call_known(vm, function.value, tuple(args), kwargs)
     if isinstance(function, SymInstance) and issubclass(function.pytype, Dispatcher):
+        if not vm.settings.inlines_compiled:
+            break_graph(because.NOT_INLINED, "a compiled function")
         return call(vm, get(vm, function, "__wrapped__"), args, kwargs)
     return break_graph(because.UNKNOWN_CALL, f"an object of type {describe(function)}")
 

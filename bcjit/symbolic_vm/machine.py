@@ -60,6 +60,7 @@ class Settings:
     """What the caller decides about a capture."""
 
     dynamic: bool = True
+    inlines_compiled: bool = True  # False: a compiled function that is called keeps its own backend
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,133 @@
+"""The command line, ``python -m bcjit``: one subcommand a table row; it checks words and leaves the work to others.
+
+``run`` runs a script with the hook on, ``backends`` lists the backends.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Final, NoReturn
+
+from bcjit import list_backends
+from bcjit.backends import get_backend
+from bcjit.errors import BackendNotFoundError
+from bcjit.whole_script import Target, run
+
+__all__ = ["main"]
+
+_USAGE: Final = (
+    "python -m bcjit run [--report] [--backend NAME] (script.py | -m module | -c code) [args ...]"
+)
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one sentence, and exit code 2."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}\nTry '{self.prog} --help'.\n")
+
+
+def _parser() -> _Parser:
+    parser = _Parser(
+        prog="python -m bcjit",
+        allow_abbrev=False,
+        description="Makes unmodified NumPy code faster without changing what it does.",
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    command = commands.add_parser(
+        "run",
+        usage=_USAGE,
+        allow_abbrev=False,
+        help="run a script, every function that works on arrays captured",
+        description="Run a script, a module or a text as python does, and capture every function that works on arrays.",
+        epilog="The words behind the script are its own. BCJIT_DISABLE=1 runs it as plain Python.",
+    )
+    command.add_argument(
+        "--report",
+        action="store_true",
+        help="print to stderr, at the end, what was captured, what broke graphs and what ran plain",
+    )
+    command.add_argument(
+        "--backend", metavar="NAME", default="auto", help="what runs the graphs (default: auto)"
+    )
+    command.add_argument("-m", metavar="module", help="run a module, as python -m does")
+    command.add_argument("-c", metavar="code", help="run a text, as python -c does")
+    commands.add_parser(
+        "backends", help="list the backends", description="List the backends, one a line."
+    )
+    return parser
+
+
+_VALUED: Final = ("--backend",)
+_TARGETS: Final = {"-m": "module", "-c": "code"}
+
+
+def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Cut the words of ``run`` into our options and what is run, which begins at a script, ``-m`` or ``-c``."""
+    place = 0
+    while place < len(words):
+        word = words[place]
+        if word == "--":
+            return [*words[:place]], [*words[place + 1 :]]
+        if not word.startswith("-") or word == "-" or word[:2] in _TARGETS:
+            break
+        place += 2 if word in _VALUED else 1
+    return [*words[:place]], [*words[place:]]
+
+
+def _target(words: list[str], fail: Callable[[str], NoReturn]) -> Target:
+    if not words:
+        fail("a script, -m module or -c code is expected behind the options")
+    option = words[0][:2]
+    if option in _TARGETS:
+        attached = [words[0][2:]] if words[0][2:] else []
+        rest = [*attached, *words[1:]]
+        if not rest:
+            fail(f"{option}: a {_TARGETS[option]} is expected behind it")
+        kind = "module" if option == "-m" else "code"
+        return Target("module" if kind == "module" else "code", rest[0], tuple(rest[1:]))
+    script = words[0]
+    if not os.path.exists(script):  # noqa: PTH110 - the word stays the string it is
+        fail(f"{script!r}: the path of a script is expected, there is no such file")
+    return Target("script", script, tuple(words[1:]))
+
+
+def main(words: Sequence[str]) -> None:
+    """Do what the words of a command line ask.
+
+    Parameters
+    ----------
+    words
+        The words behind ``python -m bcjit``.
+    """
+    parser = _parser()
+    options, rest = ["run"], list[str]()
+    if words[:1] == ["run"]:
+        options[1:], rest = _split(words[1:])
+        given, unknown = parser.parse_known_args(options)
+    else:
+        given, unknown = parser.parse_known_args(words)
+    if given.command is None:
+        parser.error("a command is expected: run or backends")
+    prog = f"{parser.prog} {given.command}"
+
+    def fail(message: str) -> NoReturn:
+        parser.exit(2, f"{prog}: {message}\nTry '{prog} --help'.\n")
+
+    if unknown:
+        fail(f"{unknown[0]}: an option of {given.command} is expected, there is no such option")
+    if given.command == "backends":
+        print("\n".join(list_backends()))
+        return
+    try:
+        get_backend(given.backend)
+    except BackendNotFoundError as error:
+        fail(f"--backend: {error}")
+    run(_target(rest, fail), given.backend, report=given.report)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
