@@ -148,6 +148,7 @@ def test_every_virtual_opcode_has_a_stack_effect():
         Op.UNPACK_EX: (1, 1),
         Op.CALL_KW: (1, ("a",)),
         Op.FORMAT_VALUE: (None, False),
+        Op.BUILD_INTERPOLATION: (None, False),
         Op.MAKE_FUNCTION: (),
     }
     for op in Op:
