@@ -47,7 +47,8 @@ BUILD_INTERPOLATION, BUILD_TEMPLATE              (conversion or None, has_spec);
 CALL                                             n. The two slots below the n arguments are (NULL, callable) or (method, self)
                                                  on 3.11 and 3.12, (callable, NULL) or (method, self) from 3.13 on
 CALL_KW                                          (n, names): the last len(names) of the n arguments are keywords; else as CALL
-CALL_FUNCTION_EX                                 has_kwargs; (callable and NULL as in CALL, args [, kwargs] -- result)
+CALL_FUNCTION_EX                                 has_kwargs; (callable and NULL as in CALL, args [, kwargs] -- result). From 3.14
+                                                 on always, with a NULL where there are none
 CALL_INTRINSIC_1, CALL_INTRINSIC_2               CPython's name, "INTRINSIC_PRINT"; (value -- result), (a, b -- result)
 MAKE_FUNCTION                                    names of the attributes on the stack, bottom first, a subsequence of
                                                  ("defaults", "kwdefaults", "annotations", "closure", "annotate"); the

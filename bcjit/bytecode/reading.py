@@ -373,6 +373,5 @@ _ENTER: Final = ("COPY", "LOAD_SPECIAL", "SWAP", "SWAP", "LOAD_SPECIAL", "CALL")
 GROUPS_314: Final[Mapping[tuple[str, ...], GroupReader | None]] = {
     **{run: reader for run, reader in GROUPS_313.items() if run[0] != "END_FOR"},
     ("END_FOR", "POP_ITER"): lambda _o, _n: ((Op.END_FOR, None),),
-    ("PUSH_NULL", "CALL_FUNCTION_EX"): lambda _o, _n: ((Op.CALL_FUNCTION_EX, False),),
     _ENTER: _enter_314,
 }
