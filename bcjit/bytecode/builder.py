@@ -119,7 +119,9 @@ class _Draft:
         filename, name, qualname, firstlineno = self.named
         at = [*self._instructions, None]
         handlers = [
-            NativeHandler(self._instructions[start], at[end], self._instructions[handler], depth, lasti)
+            NativeHandler(
+                self._instructions[start], at[end], self._instructions[handler], depth, lasti
+            )
             for start, end, handler, depth, lasti in sorted(self.ranges)
         ]
         tables = assemble_tables(self._instructions, handlers, firstlineno)
@@ -296,6 +298,11 @@ class CodeBuilder:
         self.emit(Op.PUSH_NULL)
 
     # -- protected regions ---------------------------------------------------------------------------------------------
+    @property
+    def positions_are_objects(self) -> bool:
+        """Whether the position that handlers with `lasti` get is an object; if not, a NULL stands for it."""
+        return self._dialect.positions_are_objects
+
     def place(self) -> int:
         """The place of the next instruction, for `protect`."""
         return self._draft.size
