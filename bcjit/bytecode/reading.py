@@ -327,7 +327,7 @@ READERS_314: Final[Mapping[str, Reader]] = {
     "LOAD_COMMON_CONSTANT": _common_constant(COMMON_CONSTANTS_314),
     "LOAD_FAST_BORROW": _load_fast_313,
     "LOAD_FAST_BORROW_LOAD_FAST_BORROW": _pair_313(Op.LOAD_FAST, Op.LOAD_FAST),
-    "NOT_TAKEN": _constantly((Op.NOP, None)),
+    "NOT_TAKEN": _constantly(),  # for sys.monitoring: what is behind a branch begins with the user's code
     "POP_ITER": _constantly((Op.POP_TOP, None)),
     "CALL_FUNCTION_EX": _constantly((Op.CALL_FUNCTION_EX, True)),
 }
