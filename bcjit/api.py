@@ -99,7 +99,9 @@ class PlainFunction:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            if name == "__annotations__":  # not copied from 3.14 on, where asking for them may run code
+            if (
+                name == "__annotations__"
+            ):  # not copied from 3.14 on, where asking for them may run code
                 return self.__wrapped__.__annotations__
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -170,7 +172,9 @@ class CompiledFunction(_Base):  # type: ignore[misc]  # object where the extensi
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            if name == "__annotations__":  # not copied from 3.14 on, where asking for them may run code
+            if (
+                name == "__annotations__"
+            ):  # not copied from 3.14 on, where asking for them may run code
                 return self.__wrapped__.__annotations__
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 

@@ -116,7 +116,9 @@ def resume_code(
         co_linetable=tables.co_linetable,
         co_exceptiontable=tables.co_exceptiontable,
         co_consts=tuple(consts),
-        co_stacksize=max(code.co_stacksize + bool(leaves), *(_slots_of(leave, layout) for leave in leaves), 0),
+        co_stacksize=max(
+            code.co_stacksize + bool(leaves), *(_slots_of(leave, layout) for leave in leaves), 0
+        ),
         co_varnames=layout.varnames,
         co_nlocals=len(layout.varnames),
         co_cellvars=(),
