@@ -6,12 +6,16 @@ Tables for `dialect`. A form alone must push what the opcode says even where a v
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import MethodType
 from typing import Final
 
 from bcjit.bytecode.instruction import Op
 from bcjit.bytecode.operands import SUBSCRIPT, Kind, Native, UnsupportedPython, as_tuple
 from bcjit.bytecode.reading import COMMON_CONSTANTS_314, COMMON_CONSTANTS_315
+
+try:
+    from bcjit._core import bound_special
+except ImportError:  # then nothing is compiled, and nothing is written
+    bound_special = None  # type: ignore[assignment]
 
 Writer = Callable[[tuple[object, ...]], tuple[Native, ...]]
 
@@ -169,15 +173,9 @@ def _write_call_function_ex_314(args: tuple[object, ...]) -> tuple[Native, ...]:
     return call if args[-1] else (Native("PUSH_NULL"), *call)
 
 
-def _bound(*call: Callable[..., object]) -> Callable[..., object]:
-    """The method that a call of ``function`` with or without ``self`` in front would call."""
-    *self, function = call
-    return MethodType(function, *self) if self else function
-
-
 # The two slots that LOAD_SPECIAL pushes, as one object: the second of them may be NULL, so it stays where a call allows that.
 _BIND_SPECIAL: Final = (
-    Native("LOAD_CONST", Kind.CONST, _bound),
+    Native("LOAD_CONST", Kind.CONST, bound_special),
     Native("SWAP", Kind.INT, 3),
     Native("CALL", Kind.INT, 1),
 )
