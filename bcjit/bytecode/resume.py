@@ -85,11 +85,7 @@ def resume_code(
         raise ValueError(
             f"{code.co_qualname} has another stack depth than {len(stack)} at {offset}"
         )
-    positions: frozenset[int] = frozenset()
-    if not current().positions_are_objects:
-        positions = listing.positions(listing.index_of(offset))
-        if not all(stack[slot] for slot in positions):
-            raise ValueError(f"{code.co_qualname} has a saved position among {stack} at {offset}")
+    positions = _positions(listing, offset, stack)
     layout = _Layout.of(code, stack, bound, max((len(leave.stack) for leave in leaves), default=0))
     native = parse(code)
     target = next(n for n in native.instructions if n.offset == offset)
@@ -128,6 +124,17 @@ def resume_code(
         co_kwonlyargcount=0,
         co_flags=code.co_flags & ~(_CO_VARARGS | _CO_VARKEYWORDS),
     )
+
+
+def _positions(listing: Listing, offset: int, stack: tuple[bool, ...]) -> frozenset[int]:
+    """The slots for which a saved position is to be made."""
+    if current().positions_are_objects:
+        return frozenset()
+    positions = listing.positions(listing.index_of(offset))
+    if not all(stack[slot] for slot in positions):
+        message = f"{listing.code.co_qualname} has a saved position among {stack} at {offset}"
+        raise ValueError(message)
+    return positions
 
 
 def _entry(listing: Listing, offset: int) -> Instruction:
