@@ -3,7 +3,7 @@
 #   make test        the tests that run in minutes          make test-full   all of them
 #   make check       lint, format, types, layers, spelling  make coverage    branch coverage of bcjit/
 #   make bench       promised figures beside measured ones  make clean       removes what these made
-# PYTHON=... chooses the Python (CPython 3.11, 3.12 or 3.13) that .venv is made from.
+# PYTHON=... chooses the Python (CPython 3.11 to 3.15) that .venv is made from.
 
 PYTHON ?= python3
 VENV ?= .venv

@@ -15,6 +15,9 @@ _DispatcherT = TypeVar("_DispatcherT", bound=type[Dispatcher])
 def check_support() -> str | None:
     """None, or a sentence that says why bcjit cannot work here."""
 
+def bound_special(*call: Callable[..., object]) -> Callable[..., object]:
+    """The method that a call of ``function`` with ``self``, if any, in front would call: ``([self,] function)``."""
+
 class GuardTree:
     def __init__(self, spec: tuple[object, ...]) -> None: ...
     def check(self, values: _Values, func: FunctionType, closure: _Closure) -> int:

@@ -96,6 +96,15 @@ class PlainFunction:
     def reset(self) -> None:
         """There is nothing to forget."""
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if (
+                name == "__annotations__"
+            ):  # not copied from 3.14 on, where asking for them may run code
+                return self.__wrapped__.__annotations__
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     def __repr__(self) -> str:
         return f"<bcjit plain {self.__wrapped__!r}>"
 
@@ -159,6 +168,15 @@ class CompiledFunction(_Base):  # type: ignore[misc]  # object where the extensi
     def reset(self) -> None:
         """Forget everything compiled; the next call captures anew."""
         self._compiler.reset()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if (
+                name == "__annotations__"
+            ):  # not copied from 3.14 on, where asking for them may run code
+                return self.__wrapped__.__annotations__
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __repr__(self) -> str:
         return f"<bcjit compiled {self.__wrapped__!r}>"

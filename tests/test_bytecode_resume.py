@@ -67,12 +67,30 @@ def leaving_at(original, offset, resumed=None):
 
     dialect = current()
     for n in native.instructions:
+        n.name = dialect.owned_loads.get(n.name, n.name)
         if n.name in dialect.slot_opcodes:
             n.arg = moved(n.arg)
-    consts = [*code.co_consts, leave, original, code, offset, depth]
+    consts = [*code.co_consts, leave, original, code, offset, depth, iter]
     first = len(code.co_consts)
+    if dialect.renames["FOR_ITER"][0] is Op.FOR_ITER_PAIR:
+        # the second slot of an iterator may hold what no local can
+        for n in [n for n in native.instructions if n.name == "GET_ITER"]:
+            n.name, n.arg = "LOAD_CONST", first + 5
+            calls = [("SWAP", 2), ("PUSH_NULL", 0), ("SWAP", 2), ("CALL", 1), ("PUSH_NULL", 0)]
+            behind = native.instructions.index(n) + 1
+            made = [NATIVE(name, arg, n.position) for name, arg in calls]
+            native.instructions[behind:behind] = made
     at = target.position
-    end = [NATIVE("STORE_FAST", len(code.co_varnames) + s, at) for s in reversed(range(depth))]
+    positions = frozenset()
+    if not dialect.positions_are_objects:
+        listing = decode(original)
+        positions = listing.positions(listing.index_of(offset))
+    end = [
+        NATIVE("POP_TOP", 0, at)
+        if slot in positions
+        else NATIVE("STORE_FAST", len(code.co_varnames) + slot, at)
+        for slot in reversed(range(depth))
+    ]
     call = [NATIVE("LOAD_CONST", first, at)]
     call.insert(0 if dialect.null_first else 1, NATIVE("PUSH_NULL", 0, at))
     end += call
@@ -99,7 +117,7 @@ def leaving_at(original, offset, resumed=None):
         co_varnames=varnames,
         co_nlocals=len(varnames),
         co_consts=tuple(consts),
-        co_stacksize=code.co_stacksize + 6 + len(cells),
+        co_stacksize=code.co_stacksize + 8 + len(cells),
     )
 
 
@@ -377,8 +395,9 @@ def possible_offsets(code):
     listing = decode(code)
     for offset in dict.fromkeys(i.offset for i in listing.instructions):
         depth = listing.depths()[listing.index_of(offset)]
+        positions = listing.positions(listing.index_of(offset))
         try:
-            resume_code(code, offset, (False,) * (depth or 0), ())
+            resume_code(code, offset, tuple(k in positions for k in range(depth or 0)), ())
         except CannotResume:
             refused += 1
         else:
@@ -438,9 +457,13 @@ def test_original_instructions_follow_verbatim():
         return y
 
     code = sample.__code__
-    made = resume_code(code, offset_of(code, Op.STORE_FAST, 1), (False, False), ("x", "y", "item"))
-    original, names = parse(code).instructions, [n.name for n in parse(made).instructions]
-    body = [n.name for n in original][[n.name for n in original].index("RESUME") + 1 :]
+    offset = offset_of(code, Op.STORE_FAST, 1)
+    stack = (False,) * decode(code).depths()[decode(code).index_of(offset)]
+    made = resume_code(code, offset, stack, ("x", "y", "item"))
+    owned = current().owned_loads
+    original = [owned.get(n.name, n.name) for n in parse(code).instructions]
+    names = [n.name for n in parse(made).instructions]
+    body = original[original.index("RESUME") + 1 :]
     assert names[-len(body) :] == body
 
 
@@ -534,14 +557,15 @@ def test_a_signal_at_the_entry_finds_the_handler_of_the_place():
     code = sample.__code__
     listing = decode(code)
     index = next(k for k, i in enumerate(listing.instructions) if i.handler and i.op is not Op.NOP)
-    assert listing.depths()[index] == 1
-    made = parse(resume_code(code, listing[index].offset, (False,), ("x", "i")))
+    stack = (False, True)[: listing.depths()[index]]  # the iterator, and its NULL from 3.15 on
+    made = parse(resume_code(code, listing[index].offset, stack, ("x", "i")))
     names = [n.name for n in made.instructions]
     resume = names.index("RESUME")
     assert made.handlers[0].start is made.instructions[resume]
     assert made.handlers[0].end is made.instructions[names.index("JUMP_FORWARD") + 1]
-    assert made.handlers[0].depth == 1
-    assert set(names[:resume]) <= {"LOAD_FAST", "DELETE_FAST", "LOAD_FAST_AND_CLEAR"}
+    assert made.handlers[0].depth == len(stack)
+    moves = {"LOAD_FAST", "DELETE_FAST", "LOAD_FAST_AND_CLEAR", "PUSH_NULL"}
+    assert set(names[:resume]) <= moves
 
 
 def test_locals_beyond_a_byte_are_renumbered():

@@ -58,7 +58,7 @@ assert "plain" in lines[0], lines
 
 UNKNOWN = """
 import sys
-import bytecode, numpy  # as on a Python that they know
+import numpy  # as on a Python that it knows
 sys.version_info = (3, 99, 0, "final", 0)
 reason = "Python 3.99 is not known"
 """

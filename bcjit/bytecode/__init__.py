@@ -8,6 +8,7 @@ from bcjit.bytecode.builder import CodeBuilder
 from bcjit.bytecode.decode import decode, encode
 from bcjit.bytecode.dialect import UnsupportedPython
 from bcjit.bytecode.instruction import (
+    FOR_ITERS,
     JUMPS,
     TERMINATORS,
     Instruction,
@@ -20,6 +21,7 @@ from bcjit.bytecode.listing import Listing
 from bcjit.bytecode.resume import CannotResume, Leave, resume_code
 
 __all__ = [
+    "FOR_ITERS",
     "JUMPS",
     "TERMINATORS",
     "CannotResume",

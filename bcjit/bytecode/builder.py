@@ -1,54 +1,150 @@
 """`CodeBuilder`: new code objects, written in virtual instructions; residual code is made with it.
 
-Labels, jumps, stack size and the location table are the work of the ``bytecode`` package, which gets unpaired native
-instructions only. Knows nothing of graphs or of what the code is for. Rewriting existing code is `assembler`'s.
+Knows nothing of graphs or of what the code is for. Rewriting existing code is `assembler`'s, which also lays out what is written here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import opcode as cpython
+from collections.abc import Sequence
 from types import CodeType
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
-from bytecode import BinaryOp, Bytecode, Compare, CompilerFlags, Instr, Label
-from bytecode.instr import (
-    UNSET,
-    CellVar,
-    FormatValue,
-    FreeVar,
-    InstrLocation,
-    Intrinsic1Op,
-    Intrinsic2Op,
-)
-
-from bcjit.bytecode.assembler import NativeHandler, assemble, parse
-from bcjit.bytecode.dialect import Dialect, current, takes_argument
+from bcjit.bytecode.assembler import NativeHandler, NativeInstruction, assemble_tables
+from bcjit.bytecode.dialect import Dialect, current
 from bcjit.bytecode.instruction import JUMPS, NO_POSITION, Instruction, Op, Position
-from bcjit.bytecode.operands import COMPARE_OPERATORS, Kind, Native, Operands
+from bcjit.bytecode.operands import Kind, Native, Operands, as_str, slot_names
+from bcjit.records import dataclass
 
 CO_FUNCTION: Final = 0x1 | 0x2  # CO_OPTIMIZED | CO_NEWLOCALS
 
 
-_SHORT_COLUMNS: Final = 127  # the last column the package encodes right
+@dataclass(slots=True, eq=False)
+class Label:
+    """A place in code that is being built, compared by identity. `CodeBuilder.mark` gives it its instruction."""
 
-
-class _Constant:
-    """Stands for a constant while the package works: it would merge different objects that are marshalled alike."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: object) -> None:
-        self.value = value
+    target: NativeInstruction | None = None
 
 
 class _Range(NamedTuple):
-    """A protected run of instructions, counted without labels, and where an exception in it goes."""
+    """A protected run of instructions and where an exception in it goes, as places."""
 
     start: int
     end: int
     handler: int
     depth: int
     lasti: bool
+
+
+class _Draft:
+    """The native instructions of a code object to be, and the tables that their arguments index."""
+
+    def __init__(
+        self,
+        named: tuple[str, str, str, int],  # file, name, qualified name, first line
+        argnames: tuple[str, ...],
+        cellvars: tuple[str, ...],
+        freevars: tuple[str, ...],
+        flags: int,
+    ) -> None:
+        self.named, self.argcount, self.flags = named, len(argnames), flags
+        self.cellvars, self.freevars = cellvars, freevars
+        self.marks: list[Label] = []  # that wait for the next instruction
+        self._codecs = current().codecs
+        self._instructions: list[NativeInstruction] = []
+        self._cells: list[tuple[NativeInstruction, str]] = []  # their slots are behind all locals
+        self._jumps: list[tuple[NativeInstruction, Label]] = []
+        self._names: list[str] = []
+        # The first would be taken for a docstring.
+        self._constants: list[object] = [None]
+        self._constant_of: dict[int, int] = {id(None): 0}
+        self._locals: dict[str, int] = {name: slot for slot, name in enumerate(argnames)}
+        self._operands = Operands(self._names, self._constants, (), frozenset())
+        self.ranges: list[_Range] = []
+
+    @property
+    def size(self) -> int:
+        """How many instructions there are."""
+        return len(self._instructions)
+
+    def append(self, native: Native, position: Position) -> None:
+        """Add an instruction; the marks that wait are at it."""
+        instruction = NativeInstruction(native.name, 0, position)
+        instruction.arg = self._argument(native, instruction)
+        self._instructions.append(instruction)
+        for label in self.marks:
+            label.target = instruction
+        self.marks.clear()
+
+    def _argument(self, native: Native, instruction: NativeInstruction) -> int:
+        kind, value = native.kind, native.value
+        if kind is Kind.LABEL:
+            assert isinstance(value, Label), value
+            self._jumps.append((instruction, value))
+            return 0
+        if kind is Kind.CELL:
+            self._cells.append((instruction, as_str(value)))
+            return 0
+        if kind is Kind.LOCAL:
+            return self._local(as_str(value))
+        if kind is Kind.CONST:
+            return self._constant(value)
+        if kind in _NAMES:
+            name = as_str(value[0] if isinstance(value, tuple) else value)
+            if name not in self._names:
+                self._names.append(name)
+        return self._codecs[kind].write(self._operands, value)
+
+    def _local(self, name: str) -> int:
+        if name in self.cellvars or name in self.freevars:
+            raise ValueError(f"{name!r} is a cell variable of {self.named[2]}")
+        return self._locals.setdefault(name, len(self._locals))
+
+    def _constant(self, value: object) -> int:
+        """The index of this very object: equal ones are not merged."""
+        index = self._constant_of.setdefault(id(value), len(self._constants))
+        if index == len(self._constants):
+            self._constants.append(value)
+        return index
+
+    def finish(self) -> CodeType:
+        """The code object."""
+        varnames = tuple(self._locals)
+        slots = slot_names(varnames, self.cellvars, self.freevars)
+        for instruction, name in self._cells:
+            instruction.arg = slots.index(name)
+        for instruction, label in self._jumps:
+            assert label.target is not None, "a jump to a label that is not marked"
+            instruction.target = label.target
+        filename, name, qualname, firstlineno = self.named
+        at = [*self._instructions, None]
+        handlers = [
+            NativeHandler(
+                self._instructions[start], at[end], self._instructions[handler], depth, lasti
+            )
+            for start, end, handler, depth, lasti in sorted(self.ranges)
+        ]
+        tables = assemble_tables(self._instructions, handlers, firstlineno)
+        return CodeType(
+            self.argcount,
+            0,  # posonlyargcount
+            0,  # kwonlyargcount
+            len(varnames),
+            _stack_size(self._instructions, self.ranges),
+            self.flags,
+            tables.co_code,
+            tuple(self._constants),
+            tuple(self._names),
+            varnames,
+            filename,
+            name,
+            qualname,
+            firstlineno,
+            tables.co_linetable,
+            tables.co_exceptiontable,
+            self.freevars,
+            self.cellvars,
+        )
 
 
 class CodeBuilder:
@@ -78,64 +174,29 @@ class CodeBuilder:
         flags: int = CO_FUNCTION,
     ) -> None:
         self._dialect: Dialect = current()
-        self._code = Bytecode()
-        self._code.name = name
-        self._code.qualname = qualname
-        self._code.filename = filename
-        self._code.first_lineno = firstlineno
-        self._code.argnames = list(argnames)
-        self._code.argcount = len(argnames)
-        self._code.cellvars = list(cellvars)
-        self._code.freevars = list(freevars)
-        self._code.flags = CompilerFlags(flags)
-        self._variables: dict[str, CellVar | FreeVar] = {
-            **{name: FreeVar(name) for name in freevars},
-            **{name: CellVar(name) for name in cellvars},
-        }
-        self._constants: dict[int, _Constant] = {}
+        named = (filename, name, qualname, firstlineno)
+        self._draft = _Draft(named, argnames, cellvars, freevars, flags)
         self._marked: set[Label] = set()
         self._temporaries = 0
-        self._wide = False
-        self._count = 0  # instructions so far
-        self._ranges: list[_Range] = []
-        self._handler_stack = 0
         self.at(Position(firstlineno, firstlineno, 0, 0))
         self._prologue()
 
     def _prologue(self) -> None:
         # The order of Python/compile.c, insert_prefix_instructions.
-        if self._code.freevars:
-            self.emit(Op.COPY_FREE_VARS, len(self._code.freevars))
-        for name in self._code.cellvars:
+        if self._draft.freevars:
+            self.emit(Op.COPY_FREE_VARS, len(self._draft.freevars))
+        for name in self._draft.cellvars:
             self.emit(Op.MAKE_CELL, name)
         self.emit(Op.RESUME, 0)
 
     def finish(self) -> CodeType:
         """The code object. Every label that is jumped to must have been marked."""
-        code = self._code.to_code()
-        constants = (c.value if isinstance(c, _Constant) else c for c in code.co_consts)
-        code = code.replace(co_consts=tuple(constants))
-        # The package writes columns from 128 on in the short form, where CPython takes them for the start of an entry.
-        if not (self._wide or self._ranges):
-            return code
-        native = parse(code)
-        instructions = native.instructions
-        assert len(instructions) == self._count, "the package keeps every instruction"
-        for start, end, handler, depth, lasti in sorted(self._ranges):
-            native.handlers.append(
-                NativeHandler(
-                    instructions[start], instructions[end], instructions[handler], depth, lasti
-                )
-            )
-        # The package does not see how handlers are reached, and leaves their needs out.
-        deepest = max(code.co_stacksize, self._handler_stack)
-        return assemble(native).replace(co_stacksize=deepest)
+        return self._draft.finish()
 
     # -- positions and names -------------------------------------------------------------------------------------------
     def at(self, position: Position) -> None:
         """What is emitted from now on stands at `position` of the user's source."""
-        self._location = InstrLocation(*position)
-        self._wide = self._wide or max(position.col or 0, position.end_col or 0) > _SHORT_COLUMNS
+        self._position = position
 
     def temp(self) -> str:
         """A new name of a local that no user's name can be."""
@@ -145,11 +206,11 @@ class CodeBuilder:
     # -- any virtual instruction ---------------------------------------------------------------------------------------
     def native(self, instruction: Instruction) -> None:
         """Emit one virtual instruction at its own position; a jump must have a `Label` for argument."""
-        before = self._location
+        before = self._position
         if instruction.position != NO_POSITION:
             self.at(instruction.position)
         self.emit(instruction.op, instruction.arg)
-        self._location = before
+        self._position = before
 
     def emit(self, op: Op, arg: object = None) -> None:
         """Emit one virtual instruction at the current position.
@@ -164,51 +225,28 @@ class CodeBuilder:
             self._jump(op, arg)
             return
         for native in self._dialect.write(op, arg):
-            self._append(native)
+            self._draft.append(native, self._position)
 
     def _jump(self, op: Op, label: Label) -> None:
         (native,) = self._dialect.write(op, label)
         if label not in self._marked:
-            self._append(native)
+            self._draft.append(native, self._position)
         elif native.name in self._dialect.jumps_back:
-            self._append(Native(self._dialect.jumps_back[native.name], native.kind, label))
+            self._draft.append(
+                Native(self._dialect.jumps_back[native.name], native.kind, label), self._position
+            )
         else:  # a conditional jump goes forward only, from 3.12 on
             taken, behind = Label(), Label()
-            self._append(Native(native.name, native.kind, taken))
+            self._draft.append(Native(native.name, native.kind, taken), self._position)
             self._jump(Op.JUMP, behind)
             self.mark(taken)
             self._jump(Op.JUMP, label)
             self.mark(behind)
 
-    def _append(self, native: Native) -> None:
-        arg = _ENCODERS[native.kind](self, native.value)
-        if not takes_argument(native.name):
-            arg = UNSET
-        elif arg is UNSET:
-            arg = 0
-        self._code.append(Instr(native.name, arg, location=self._location))
-        self._count += 1
-
-    def variable(self, name: object) -> CellVar | FreeVar:
-        """The package's mark of a cell or free variable."""
-        assert isinstance(name, str), name
-        return self._variables[name]
-
-    def local(self, name: object) -> str:
-        """The name of a local that is no cell."""
-        assert isinstance(name, str), name
-        if name in self._variables:
-            raise ValueError(f"{name!r} is a cell variable of {self._code.qualname}")
-        return name
-
-    def constant(self, value: object) -> object:
-        """Stands for `value`; the same for the same object, and only for it."""
-        return self._constants.setdefault(id(value), _Constant(value))
-
     # -- loads and stores ----------------------------------------------------------------------------------------------
     def load_fast(self, name: str) -> None:
         """Push a local that is bound here for certain: not tested, from 3.12 on a NULL would be pushed."""
-        self._append(Native("LOAD_FAST", Kind.LOCAL, name))
+        self._draft.append(Native("LOAD_FAST", Kind.LOCAL, name), self._position)
 
     def store_fast(self, name: str) -> None:
         """Pop into a local."""
@@ -260,23 +298,22 @@ class CodeBuilder:
         self.emit(Op.PUSH_NULL)
 
     # -- protected regions ---------------------------------------------------------------------------------------------
+    @property
+    def positions_are_objects(self) -> bool:
+        """Whether the position that handlers with `lasti` get is an object; if not, a NULL stands for it."""
+        return self._dialect.positions_are_objects
+
     def place(self) -> int:
         """The place of the next instruction, for `protect`."""
-        return self._count
+        return self._draft.size
 
-    def protect(self, start: int, end: int, depth: int, *, lasti: bool, stack: int) -> None:
+    def protect(self, start: int, end: int, depth: int, *, lasti: bool) -> None:
         """Make what was emitted from place `start` to before `end` lead, when it raises, to the next instruction.
 
         There the stack is its lowest `depth` slots, the position of what raised if `lasti`, and the exception. No path
         leads to the next instruction otherwise: it must stand behind a jump or return.
-
-        Parameters
-        ----------
-        stack
-            How many slots the handler needs.
         """
-        self._ranges.append(_Range(start, end, self._count, depth, lasti))
-        self._handler_stack = max(self._handler_stack, stack)
+        self._draft.ranges.append(_Range(start, end, self.place(), depth, lasti))
 
     # -- objects -------------------------------------------------------------------------------------------------------
     def build_tuple(self, n: int) -> None:
@@ -352,7 +389,7 @@ class CodeBuilder:
         if label in self._marked:
             raise ValueError("the label is marked already")
         self._marked.add(label)
-        self._code.append(label)
+        self._draft.marks.append(label)
 
     def jump(self, label: Label) -> None:
         """Go on at `label`."""
@@ -363,46 +400,31 @@ class CodeBuilder:
         self.emit(Op.RETURN_VALUE)
 
 
-Encoder = Callable[[CodeBuilder, object], object]
-
-_NO_OPERANDS: Final = Operands((), (), (), frozenset())
-
-
-def _number(kind: Kind) -> Encoder:
-    """For arguments that are plain numbers to the package too."""
-    return lambda _builder, value: current().codecs[kind].write(_NO_OPERANDS, value)
+_NAMES: Final = frozenset({Kind.NAME, Kind.NAME_BIT, Kind.SUPER, Kind.IMPORT})
+_UNTIL_JUMP: Final = frozenset({"RETURN_VALUE", "RAISE_VARARGS", "RERAISE"})
+_ALWAYS_JUMP: Final = frozenset({"JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"})
 
 
-def _super(_: CodeBuilder, value: object) -> object:
-    assert isinstance(value, tuple), value
-    name, two_arguments = value
-    return False, two_arguments, name
-
-
-def _member(enum: Callable[[int], object], kind: Kind) -> Encoder:
-    """For arguments that are a member of one of the package's enums, whose values are CPython's."""
-    number = _number(kind)
-    return lambda builder, value: enum(cast("int", number(builder, value)))
-
-
-_ENCODERS: Final[Mapping[Kind, Encoder]] = {
-    Kind.NONE: lambda _builder, _value: UNSET,
-    Kind.INT: lambda _builder, value: value,
-    Kind.BOOL: _number(Kind.BOOL),
-    Kind.NAME: lambda _builder, value: value,
-    Kind.NAME_BIT: lambda _builder, value: (False, value),
-    Kind.SUPER: _super,
-    Kind.CONST: CodeBuilder.constant,
-    Kind.LOCAL: CodeBuilder.local,
-    Kind.CELL: CodeBuilder.variable,
-    Kind.LABEL: lambda _builder, value: value,
-    Kind.BINARY: _member(BinaryOp, Kind.BINARY),
-    Kind.COMPARE: lambda _builder, value: Compare(COMPARE_OPERATORS.index(cast("str", value))),
-    Kind.UNPACK_EX: _number(Kind.UNPACK_EX),
-    Kind.FORMAT: _number(Kind.FORMAT),
-    Kind.CONVERSION: _member(FormatValue, Kind.CONVERSION),
-    Kind.INTRINSIC_1: _member(Intrinsic1Op, Kind.INTRINSIC_1),
-    Kind.INTRINSIC_2: _member(Intrinsic2Op, Kind.INTRINSIC_2),
-    Kind.ATTRIBUTES: _number(Kind.ATTRIBUTES),
-    Kind.ATTRIBUTE: _number(Kind.ATTRIBUTE),
-}
+def _stack_size(instructions: Sequence[NativeInstruction], ranges: Sequence[_Range]) -> int:
+    """The deepest that the stack gets on any way from the first instruction and from the handlers."""
+    where = {id(instruction): index for index, instruction in enumerate(instructions)}
+    reached: set[int] = set()
+    work = [(0, 0), *((found.handler, found.depth + found.lasti + 1) for found in ranges)]
+    deepest = max(depth for _, depth in work)
+    while work:
+        index, depth = work.pop()
+        while index not in reached:
+            reached.add(index)
+            instruction = instructions[index]
+            number = instruction.opcode
+            arg = instruction.arg if number >= cpython.HAVE_ARGUMENT else None
+            if instruction.target is not None:
+                there = depth + cpython.stack_effect(number, arg, jump=True)
+                deepest = max(deepest, there)
+                work.append((where[id(instruction.target)], there))
+            if instruction.name in _ALWAYS_JUMP or instruction.name in _UNTIL_JUMP:
+                break
+            depth += cpython.stack_effect(number, arg, jump=False)
+            deepest = max(deepest, depth)
+            index += 1
+    return deepest

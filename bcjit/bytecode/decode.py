@@ -19,7 +19,7 @@ from bcjit.bytecode.assembler import (
     parse,
 )
 from bcjit.bytecode.dialect import Dialect, UnsupportedPython, current
-from bcjit.bytecode.instruction import JUMPS, Instruction, Op, Region
+from bcjit.bytecode.instruction import FOR_ITERS, JUMPS, Instruction, Op, Region
 from bcjit.bytecode.listing import Listing
 from bcjit.bytecode.operands import Label, Native, Operands
 from bcjit.records import dataclass
@@ -90,10 +90,12 @@ class _Decoder:
     def _groups(self) -> Iterator[list[NativeInstruction]]:
         """The native instructions in runs that must not be split."""
         natives, index = self.native.instructions, 0
-        longest = max(map(len, self.dialect.groups), default=1)
+        sizes: dict[str, list[int]] = {}  # of the runs that start with an opcode, longest first
+        for names in sorted(self.dialect.groups, key=len, reverse=True):
+            sizes.setdefault(names[0], []).append(len(names))
         while index < len(natives):
             size = 1
-            for candidate in range(longest, 1, -1):
+            for candidate in sizes.get(natives[index].name, ()):
                 run = natives[index : index + candidate]
                 joined = tuple(native.name for native in run) in self.dialect.groups
                 if joined and not any(id(native) in self.targets for native in run[1:]):
@@ -146,7 +148,7 @@ class _Decoder:
         assert piece.arg is Label.TARGET, piece
         assert piece.native.target is not None, piece
         index = self.first[id(piece.native.target)]
-        if piece.op is Op.FOR_ITER and self.dialect.for_iter_skips:
+        if piece.op in FOR_ITERS and self.dialect.for_iter_skips:
             if self.pieces[index].op is not Op.END_FOR:
                 raise UnsupportedPython("FOR_ITER whose target is not an END_FOR")
             index += 1
@@ -211,7 +213,7 @@ def _write_at(listing: Listing, index: int, dialect: Dialect) -> tuple[int, tupl
 def _label_to_write(listing: Listing, instruction: Instruction, dialect: Dialect) -> int:
     label = instruction.arg
     assert isinstance(label, int)
-    if instruction.op is Op.FOR_ITER and dialect.for_iter_skips:
+    if instruction.op in FOR_ITERS and dialect.for_iter_skips:
         assert listing[label - 1].op is Op.END_FOR
         return label - 1
     return label

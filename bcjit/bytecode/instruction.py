@@ -42,34 +42,42 @@ UNPACK_SEQUENCE                                  n; first item on top
 UNPACK_EX                                        (before, after); first item on top
 CONVERT_VALUE                                    "str", "repr" or "ascii"
 FORMAT_VALUE                                     (conversion or None, has_spec); (value [, spec] -- str)
+BUILD_INTERPOLATION, BUILD_TEMPLATE              (conversion or None, has_spec); (value, text [, spec] -- interpolation);
+                                                 (strings, interpolations -- template) (3.14+)
 CALL                                             n. The two slots below the n arguments are (NULL, callable) or (method, self)
-                                                 on 3.11 and 3.12, (callable, NULL) or (method, self) on 3.13
+                                                 on 3.11 and 3.12, (callable, NULL) or (method, self) from 3.13 on
 CALL_KW                                          (n, names): the last len(names) of the n arguments are keywords; else as CALL
-CALL_FUNCTION_EX                                 has_kwargs; (callable and NULL as in CALL, args [, kwargs] -- result)
+CALL_FUNCTION_EX                                 has_kwargs; (callable and NULL as in CALL, args [, kwargs] -- result). From 3.14
+                                                 on always, with a NULL where there are none
 CALL_INTRINSIC_1, CALL_INTRINSIC_2               CPython's name, "INTRINSIC_PRINT"; (value -- result), (a, b -- result)
 MAKE_FUNCTION                                    names of the attributes on the stack, bottom first, a subsequence of
-                                                 ("defaults", "kwdefaults", "annotations", "closure"); the code is on top
+                                                 ("defaults", "kwdefaults", "annotations", "closure", "annotate"); the
+                                                 code is on top
 SET_FUNCTION_ATTRIBUTE                           such a name (3.13+); (attribute, function -- function)
 JUMP, JUMP_NO_INTERRUPT                          label
 POP_JUMP_IF_TRUE, POP_JUMP_IF_FALSE              label; pops a bool (a TO_BOOL is before it where the version tests the truth)
 POP_JUMP_IF_NONE, POP_JUMP_IF_NOT_NONE           label
 JUMP_IF_TRUE_OR_POP, JUMP_IF_FALSE_OR_POP        label (3.11); tests the truth; the value stays if the jump is taken
 FOR_ITER                                         label for exhaustion, where the iterator is popped; else pushes the item
+FOR_ITER_PAIR                                    the same (3.15+) with a NULL above the iterator, popped with it
 END_FOR                                          never reached (3.12+): the label of FOR_ITER is behind it
 RETURN_VALUE, RAISE_VARARGS, RERAISE             RAISE_VARARGS: 0, 1 or 2 operands; RERAISE: depth of the saved position or 0
 PUSH_EXC_INFO, POP_EXCEPT, CHECK_EXC_MATCH       (exc -- previous, exc), (previous --), (exc, type -- exc, bool)
 CHECK_EG_MATCH                                   (exc, type -- rest, match)
 BEFORE_WITH, BEFORE_ASYNC_WITH                   (manager -- exit, entered)
-WITH_EXCEPT_START                                (exit, position, previous, exc -- the same four, result)
+WITH_EXCEPT_START                                n: the exit is n from the top; (exit, position, previous, exc -- the same,
+                                                 result), with a NULL above the exit from 3.14 on (PUSH_NULL behind BEFORE_WITH)
 MATCH_CLASS, MATCH_KEYS                          MATCH_CLASS: count of positional patterns
 MATCH_MAPPING, MATCH_SEQUENCE                    (subject -- subject, bool)
-IMPORT_NAME, IMPORT_FROM                         name; (level, fromlist -- module), (module -- module, value)
+IMPORT_NAME, IMPORT_FROM                         name; (level, fromlist -- module), (module -- module, value). IMPORT_NAME outside
+                                                 functions: (name, CPython's number) of an import that may be lazy (3.15+)
 RESUME                                           CPython's number (0 at the start of a function)
 SETUP_ANNOTATIONS                                makes ``__annotations__``
 RETURN_GENERATOR, YIELD_VALUE                    YIELD_VALUE: CPython's number (0 on 3.11)
-GET_YIELD_FROM_ITER, GET_AWAITABLE               GET_AWAITABLE: 0, 1 (``__aenter__``), 2 (``__aexit__``)
+GET_YIELD_FROM_ITER, GET_AWAITABLE               CPython's number (3.15+); GET_AWAITABLE: 0, 1 (``__aenter__``), 2 (``__aexit__``)
 GET_AITER, GET_ANEXT, END_ASYNC_FOR              (obj -- iterator), (iterator -- iterator, awaitable), (awaitable, exc --)
-SEND, END_SEND                                   SEND: label when the receiver is done; it stays below the value in both cases
+SEND, END_SEND                                   SEND: label when the receiver is done; it stays below the value in both cases.
+                                                 From 3.15 on a NULL is between them
 SEND_POP                                         label (3.11): the same, but at the label the receiver is gone
 CLEANUP_THROW                                    (receiver, sent, exc -- None, value)
 ===============================================  ==========================================================================
@@ -155,6 +163,8 @@ class Op(enum.Enum):
     UNPACK_EX = "UNPACK_EX"
     CONVERT_VALUE = "CONVERT_VALUE"
     FORMAT_VALUE = "FORMAT_VALUE"
+    BUILD_INTERPOLATION = "BUILD_INTERPOLATION"
+    BUILD_TEMPLATE = "BUILD_TEMPLATE"
     # calls and functions
     CALL = "CALL"
     CALL_KW = "CALL_KW"
@@ -173,6 +183,7 @@ class Op(enum.Enum):
     JUMP_IF_TRUE_OR_POP = "JUMP_IF_TRUE_OR_POP"
     JUMP_IF_FALSE_OR_POP = "JUMP_IF_FALSE_OR_POP"
     FOR_ITER = "FOR_ITER"
+    FOR_ITER_PAIR = "FOR_ITER_PAIR"
     END_FOR = "END_FOR"
     RETURN_VALUE = "RETURN_VALUE"
     RESUME = "RESUME"
@@ -285,6 +296,11 @@ def _format_value(arg: object, _jump: bool) -> tuple[int, int]:
     return 1 + bool(arg[1]), 1
 
 
+def _interpolation(arg: object, _jump: bool) -> tuple[int, int]:
+    assert isinstance(arg, tuple), arg
+    return 2 + bool(arg[1]), 1
+
+
 def _make_function(arg: object, _jump: bool) -> tuple[int, int]:
     assert isinstance(arg, tuple), arg
     return 1 + len(arg), 1
@@ -362,6 +378,8 @@ _EFFECTS: Final[Mapping[Op, Effect]] = {
     Op.UNPACK_EX: _unpack_ex,
     Op.CONVERT_VALUE: _UNARY,
     Op.FORMAT_VALUE: _format_value,
+    Op.BUILD_INTERPOLATION: _interpolation,
+    Op.BUILD_TEMPLATE: _BINARY,
     Op.CALL: _builds(extra=2),
     Op.CALL_KW: _call_kw,
     Op.CALL_FUNCTION_EX: lambda arg, _jump: (3 + bool(arg), 1),
@@ -378,6 +396,7 @@ _EFFECTS: Final[Mapping[Op, Effect]] = {
     Op.JUMP_IF_TRUE_OR_POP: lambda _arg, jump: (1, 1) if jump else (1, 0),
     Op.JUMP_IF_FALSE_OR_POP: lambda _arg, jump: (1, 1) if jump else (1, 0),
     Op.FOR_ITER: lambda _arg, jump: (1, 0) if jump else (1, 2),
+    Op.FOR_ITER_PAIR: lambda _arg, jump: (2, 0) if jump else (2, 3),
     Op.END_FOR: _fixed(2, 0),
     Op.RETURN_VALUE: _POP,
     Op.RESUME: _NOTHING,
@@ -388,7 +407,7 @@ _EFFECTS: Final[Mapping[Op, Effect]] = {
     Op.CHECK_EXC_MATCH: _fixed(2, 2),
     Op.CHECK_EG_MATCH: _fixed(2, 2),
     Op.BEFORE_WITH: _fixed(1, 2),
-    Op.WITH_EXCEPT_START: _fixed(4, 5),
+    Op.WITH_EXCEPT_START: lambda arg, _jump: (count_of(arg), count_of(arg) + 1),
     Op.MATCH_CLASS: _fixed(3, 1),
     Op.MATCH_KEYS: _fixed(2, 3),
     Op.MATCH_MAPPING: _fixed(1, 2),
@@ -410,6 +429,9 @@ _EFFECTS: Final[Mapping[Op, Effect]] = {
     Op.CLEANUP_THROW: _fixed(3, 2),
 }
 
+FOR_ITERS: Final = frozenset({Op.FOR_ITER, Op.FOR_ITER_PAIR})
+"""The two layouts of a loop's head: an iterator, and an iterator below a NULL."""
+
 JUMPS: Final = frozenset(
     {
         Op.JUMP,
@@ -420,7 +442,7 @@ JUMPS: Final = frozenset(
         Op.POP_JUMP_IF_NOT_NONE,
         Op.JUMP_IF_TRUE_OR_POP,
         Op.JUMP_IF_FALSE_OR_POP,
-        Op.FOR_ITER,
+        *FOR_ITERS,
         Op.SEND,
         Op.SEND_POP,
     }

@@ -32,6 +32,7 @@ class Listing:
     # offset of a group -> index of its first instruction; depths are filled on first use
     _first: dict[int, int] = field(init=False, repr=False)
     _depths: list[tuple[int | None, ...]] = field(init=False, repr=False)
+    _positions: list[tuple[frozenset[int], ...]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         first: dict[int, int] = {}
@@ -39,6 +40,7 @@ class Listing:
             first.setdefault(instruction.offset, index)
         object.__setattr__(self, "_first", first)
         object.__setattr__(self, "_depths", [])
+        object.__setattr__(self, "_positions", [])
 
     def __len__(self) -> int:
         return len(self.instructions)
@@ -88,6 +90,15 @@ class Listing:
         if not self._depths:
             self._depths.append(_depths_before(self.instructions))
         return self._depths[0]
+
+    def positions(self, index: int) -> frozenset[int]:
+        """The slots of the stack before an instruction that hold a saved position: those that handlers with `lasti` push.
+
+        From 3.14 on a position is no object, and no Python code can hold it. No opcode moves one.
+        """
+        if not self._positions:
+            self._positions.append(_positions_before(self.instructions, self.depths()))
+        return self._positions[0][index]
 
     def stack_depth(self) -> int:
         """The deepest the stack gets between groups, by the declared effects.
@@ -227,3 +238,25 @@ def _depths_before(instructions: tuple[Instruction, ...]) -> tuple[int | None, .
         for successor, change in _successors(instructions, index):
             reach(successor, depth + change)
     return tuple(depths)
+
+
+def _positions_before(
+    instructions: tuple[Instruction, ...], depths: tuple[int | None, ...]
+) -> tuple[frozenset[int], ...]:
+    none: frozenset[int] = frozenset()
+    held: list[frozenset[int] | None] = [None] * len(instructions)
+    work = [(0, none)] if instructions else []
+    while work:
+        index, slots = work.pop()
+        depth, known = depths[index], held[index]
+        assert depth is not None
+        slots = frozenset(slot for slot in slots if slot < depth) | (known or none)
+        if slots == known:
+            continue
+        held[index] = slots
+        region = instructions[index].handler
+        if region is not None:
+            kept = frozenset(slot for slot in slots if slot < region.depth)
+            work.append((region.handler, kept | {region.depth} if region.lasti else kept))
+        work += [(successor, slots) for successor, _ in _successors(instructions, index)]
+    return tuple(slots or none for slots in held)

@@ -11,7 +11,12 @@ from dataclasses import field
 from types import CodeType
 from typing import Final
 
+from bcjit.errors import BcjitError
 from bcjit.records import dataclass
+
+
+class UnsupportedPython(BcjitError):
+    """Raised where this Python, or bytecode that its compiler does not make, cannot be decoded."""
 
 
 class Label(enum.Enum):
@@ -96,6 +101,10 @@ class Kind(enum.Enum):
     INTRINSIC_2 = enum.auto()
     ATTRIBUTES = enum.auto()  # of a function, a set of bits
     ATTRIBUTE = enum.auto()  # of a function, one bit
+    INTERPOLATION = enum.auto()  # of a t-string
+    IMPORT = enum.auto()  # index into co_names, with the way to import
+    COMMON_CONSTANT = enum.auto()
+    SPECIAL = enum.auto()  # method of a context manager
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,16 +137,19 @@ def as_tuple(value: object) -> tuple[object, ...]:
     return value
 
 
-# Include/opcode.h, NB_ADD ... NB_INPLACE_XOR
+SUBSCRIPT: Final = "[]"
+# Include/opcode.h, NB_ADD ... NB_INPLACE_XOR, from 3.14 on NB_SUBSCR
 BINARY_OPERATORS: Final = (
     *("+", "&", "//", "<<", "@", "*", "%", "|", "**", ">>", "-", "/", "^"),
     *("+=", "&=", "//=", "<<=", "@=", "*=", "%=", "|=", "**=", ">>=", "-=", "/=", "^="),
+    SUBSCRIPT,
 )
 COMPARE_OPERATORS: Final = ("<", "<=", "==", "!=", ">", ">=")
 # Python/compile.c, compare_masks: which outcomes of a comparison make it true, for specialisation only
 COMPARE_MASKS: Final = {"<": 2, "<=": 2 | 8, "==": 8, "!=": 1 | 2 | 4, ">": 4, ">=": 4 | 8}
 _CONVERSIONS: Final[tuple[object, ...]] = (None, "str", "repr", "ascii")
-FUNCTION_ATTRIBUTES: Final = ("defaults", "kwdefaults", "annotations", "closure")
+# Include/internal/pycore_opcode_utils.h, MAKE_FUNCTION_DEFAULTS ... ; "annotate" from 3.14 on
+FUNCTION_ATTRIBUTES: Final = ("defaults", "kwdefaults", "annotations", "closure", "annotate")
 INTRINSICS_1: Final = (
     "INTRINSIC_1_INVALID",
     "INTRINSIC_PRINT",
@@ -185,6 +197,24 @@ def _write_format(_: Operands, value: object) -> int:
     return _CONVERSIONS.index(conversion) | as_int(has_spec) << 2
 
 
+_EAGER: Final = 2  # the flag that imports in functions have (3.15); others may be lazy
+
+
+def _read_import(operands: Operands, number: int) -> object:
+    name, flags = operands.names[number >> 2], number & 3
+    return name if flags == _EAGER else (name, flags)
+
+
+def _write_import(operands: Operands, value: object) -> int:
+    name, flags = value if isinstance(value, tuple) else (value, _EAGER)
+    return operands.names.index(as_str(name)) << 2 | as_int(flags)
+
+
+def _write_interpolation(_: Operands, value: object) -> int:
+    conversion, has_spec = as_tuple(value)
+    return _CONVERSIONS.index(conversion) << 2 | 2 | as_int(has_spec)
+
+
 SHARED_CODECS: Final[Mapping[Kind, Codec]] = {
     Kind.NONE: Codec(lambda _o, _n: None, lambda _o, _v: 0),
     Kind.INT: Codec(lambda _o, n: n, lambda _o, v: as_int(v)),
@@ -208,6 +238,12 @@ SHARED_CODECS: Final[Mapping[Kind, Codec]] = {
         lambda _o, n: FUNCTION_ATTRIBUTES[n.bit_length() - 1],
         lambda _o, v: 1 << FUNCTION_ATTRIBUTES.index(as_str(v)),
     ),
+    Kind.INTERPOLATION: Codec(
+        lambda _o, n: (_CONVERSIONS[n >> 2], bool(n & 1)), _write_interpolation
+    ),
+    Kind.IMPORT: Codec(_read_import, _write_import),
+    Kind.COMMON_CONSTANT: Codec(lambda _o, n: n, lambda _o, v: as_int(v)),
+    Kind.SPECIAL: Codec(lambda _o, n: n, lambda _o, v: as_int(v)),
 }
 
 

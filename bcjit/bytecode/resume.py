@@ -20,7 +20,7 @@ from bcjit.bytecode.decode import decode
 from bcjit.bytecode.dialect import Dialect, current
 from bcjit.bytecode.instruction import Instruction, Op, Position, Region
 from bcjit.bytecode.listing import Listing
-from bcjit.bytecode.operands import Operands, as_int
+from bcjit.bytecode.operands import Kind, Native, Operands, as_int
 from bcjit.errors import BcjitError
 from bcjit.records import dataclass
 
@@ -59,7 +59,8 @@ def resume_code(
     offset
         Start of a group of ``decode(code)``.
     stack
-        One flag for each slot of the stack there, bottom first: True for a NULL.
+        One flag for each slot of the stack there, bottom first: True for a NULL, and, where a saved position is no object
+        (`Listing.positions`, from 3.14 on), for a position: the function makes one.
     bound
         The bound locals that are not cells, in the order of ``co_varnames``. The other locals start unbound.
     leaves
@@ -84,16 +85,19 @@ def resume_code(
         raise ValueError(
             f"{code.co_qualname} has another stack depth than {len(stack)} at {offset}"
         )
+    positions = _positions(listing, offset, stack)
     layout = _Layout.of(code, stack, bound, max((len(leave.stack) for leave in leaves), default=0))
     native = parse(code)
     target = next(n for n in native.instructions if n.offset == offset)
     handlers = native.handlers
     _renumber(native, layout)
     consts = list(code.co_consts)
+    if leaves:
+        _make_iterators_objects(native, consts)
     for leave in leaves:
         _insert_leave(native, leave, layout, consts)
     _drop_prologue(native)
-    prologue = _prologue(layout, stack, entry, target)
+    prologue, raised = _prologue(layout, stack, positions, entry, target)
     region = _native_region(listing, entry.handler, handlers)
     if region is not None:
         # from RESUME on a signal can raise: it must find the handler of the place where the user's code is
@@ -101,13 +105,16 @@ def resume_code(
         first = native.instructions[0]
         own = NativeHandler(start, first, region.target, region.depth, region.lasti)
         handlers = [own, *handlers]
+    handlers = [*raised, *handlers]
     tables = assemble_tables([*prologue, *native.instructions], handlers, code.co_firstlineno)
     return code.replace(
         co_code=tables.co_code,
         co_linetable=tables.co_linetable,
         co_exceptiontable=tables.co_exceptiontable,
         co_consts=tuple(consts),
-        co_stacksize=max(code.co_stacksize, *(_slots_of(leave, layout) for leave in leaves), 0),
+        co_stacksize=max(
+            code.co_stacksize + bool(leaves), *(_slots_of(leave, layout) for leave in leaves), 0
+        ),
         co_varnames=layout.varnames,
         co_nlocals=len(layout.varnames),
         co_cellvars=(),
@@ -117,6 +124,17 @@ def resume_code(
         co_kwonlyargcount=0,
         co_flags=code.co_flags & ~(_CO_VARARGS | _CO_VARKEYWORDS),
     )
+
+
+def _positions(listing: Listing, offset: int, stack: tuple[bool, ...]) -> frozenset[int]:
+    """The slots for which a saved position is to be made."""
+    if current().positions_are_objects:
+        return frozenset()
+    positions = listing.positions(listing.index_of(offset))
+    if not all(stack[slot] for slot in positions):
+        message = f"{listing.code.co_qualname} has a saved position among {stack} at {offset}"
+        raise ValueError(message)
+    return positions
 
 
 def _entry(listing: Listing, offset: int) -> Instruction:
@@ -195,7 +213,10 @@ class _Layout:
 
 
 def _renumber(native: NativeCode, layout: _Layout) -> None:
-    """Give every instruction the new slots; split the pairs whose new slots do not fit, or need a test."""
+    """Give every instruction the new slots; split the pairs whose new slots do not fit, or need a test.
+
+    What a local lends to the stack (LOAD_FAST_BORROW) is owned instead: the compiler knew of no way to enter here.
+    """
     dialect = current()
     renumbered: list[NativeInstruction] = []
     for instruction in native.instructions:
@@ -207,6 +228,7 @@ def _renumber(native: NativeCode, layout: _Layout) -> None:
             first, second = (layout.slots[n] for n in (instruction.arg >> 4, instruction.arg & 15))
             if max(first, second) <= 15 and not {first, second} & layout.unbound:
                 instruction.arg = first << 4 | second
+                instruction.name = dialect.owned_loads.get(instruction.name, instruction.name)
                 continue
             names = dialect.pairs[instruction.name]
             other = NativeInstruction(names[1], second, instruction.position)
@@ -221,7 +243,7 @@ def _checked(instruction: NativeInstruction, layout: _Layout, dialect: Dialect) 
     """The opcode to use: the compiler left out tests for unbound locals by what it knew of the way here."""
     if instruction.arg in layout.unbound:
         return dialect.checked_loads.get(instruction.name, instruction.name)
-    return instruction.name
+    return dialect.owned_loads.get(instruction.name, instruction.name)
 
 
 def _slots_of(leave: Leave, layout: _Layout) -> int:
@@ -243,19 +265,19 @@ def _insert_leave(native: NativeCode, leave: Leave, layout: _Layout, consts: lis
             for made in dialect.write(op, arg)
         )
 
-    def constant(value: object) -> int:
+    def load_const(value: object) -> None:
+        written.append(NativeInstruction("LOAD_CONST", len(consts), target.position))
         consts.append(value)
-        return len(consts) - 1
 
     for slot in range(len(leave.stack) - 1, -1, -1):
         emit(Op.STORE_FAST, slots[f".l{slot}"])
-    emit(Op.LOAD_CONST, constant(leave.marker))
+    load_const(leave.marker)
     if layout.freevars:
         for slot in range(len(layout.freevars)):
             emit(Op.LOAD_CLOSURE, len(layout.varnames) + slot)
         emit(Op.BUILD_TUPLE, len(layout.freevars))
     else:
-        emit(Op.LOAD_CONST, constant(None))
+        load_const(None)
     live = [f".l{slot}" for slot, null in enumerate(leave.stack) if not null]
     for name in (*leave.bound, *live):
         emit(Op.LOAD_FAST, slots[name])
@@ -267,6 +289,30 @@ def _insert_leave(native: NativeCode, leave: Leave, layout: _Layout, consts: lis
             instruction.target = written[0]
 
 
+def _make_iterators_objects(native: NativeCode, consts: list[object]) -> None:
+    """Where GET_ITER may push what no local can hold (3.15), let it push an iterator: code that leaves hands it over."""
+    dialect = current()
+    if dialect.renames["FOR_ITER"][0] is Op.FOR_ITER:
+        return
+    consts.append(iter)
+    written: list[NativeInstruction] = []
+    for instruction in native.instructions:
+        written.append(instruction)
+        if instruction.name == "GET_ITER":
+            made = [
+                NativeInstruction(
+                    new.name,
+                    len(consts) - 1 if new.kind is Kind.CONST else as_int(new.value or 0),
+                    instruction.position,
+                )
+                for new in (*dialect.write(Op.GET_ITER, None), Native("PUSH_NULL"))
+            ]
+            # what jumps here finds the first
+            instruction.name, instruction.arg = made[0].name, made[0].arg
+            written += made[1:]
+    native.instructions[:] = written
+
+
 def _drop_prologue(native: NativeCode) -> None:
     """Remove what is before the first RESUME and itself: cells exist already, and nothing jumps there."""
     names = [instruction.name for instruction in native.instructions]
@@ -274,10 +320,15 @@ def _drop_prologue(native: NativeCode) -> None:
 
 
 def _prologue(
-    layout: _Layout, stack: tuple[bool, ...], entry: Instruction, target: NativeInstruction
-) -> list[NativeInstruction]:
+    layout: _Layout,
+    stack: tuple[bool, ...],
+    positions: frozenset[int],
+    entry: Instruction,
+    target: NativeInstruction,
+) -> tuple[list[NativeInstruction], list[NativeHandler]]:
     dialect = current()
     prologue: list[NativeInstruction] = []
+    raised: list[tuple[NativeInstruction, NativeInstruction, int]] = []
 
     def emit(name: str, arg: int = 0, position: Position = target.position) -> None:
         prologue.append(NativeInstruction(name, arg, position))
@@ -285,7 +336,14 @@ def _prologue(
     if layout.freevars:
         emit("COPY_FREE_VARS", len(layout.freevars))
     temporaries = iter(layout.temporaries)
-    for null in stack:
+    for depth, null in enumerate(stack):
+        if depth in positions:
+            # Only the interpreter can push one: it does for a handler of this exception, which nobody sees.
+            emit("LOAD_COMMON_CONSTANT")  # the first is AssertionError
+            emit("RAISE_VARARGS", 1)
+            emit("POP_TOP")
+            raised.append((prologue[-2], prologue[-1], depth))
+            continue
         if null:
             emit("PUSH_NULL")
             continue
@@ -300,7 +358,8 @@ def _prologue(
         emit("TO_BOOL", position=entry.position)
     emit("JUMP_FORWARD")
     prologue[-1].target = target
-    return prologue
+    handlers = [NativeHandler(start, end, end, depth, lasti=True) for start, end, depth in raised]
+    return prologue, handlers
 
 
 def _native_region(

@@ -13,7 +13,7 @@ from types import CodeType
 from typing import Final, cast
 
 from bcjit import _core
-from bcjit.bytecode import CodeBuilder, Instruction, Op, Position, Region, stack_effect
+from bcjit.bytecode import FOR_ITERS, CodeBuilder, Instruction, Op, Position, Region, stack_effect
 from bcjit.compiler.recipes import (
     Build,
     Closure,
@@ -555,8 +555,7 @@ class _Writer:
         builder = self.builder
         region = handler.region
         builder.at(handler.position)
-        most = handler.depth + 8 + len(handler.bound) + region.depth
-        builder.protect(handler.start, handler.end, handler.depth, lasti=False, stack=most)
+        builder.protect(handler.start, handler.end, handler.depth, lasti=False)
         exception = builder.temp()
         if handler.bails:
             self._let_bailouts_pass()
@@ -564,7 +563,9 @@ class _Writer:
         slots = list(handler.slots)
         if handler.depth:
             slots = self._keep_below([slot.null for slot in slots])
-        if region.lasti:
+        if region.lasti and not self.builder.positions_are_objects:
+            slots.append(_Slot(null=True))
+        elif region.lasti:
             # Where the exception was raised: a traceback has it already, and nothing else asks.
             builder.load_const(0)
             builder.store_fast(".lasti")
@@ -603,7 +604,7 @@ class _Writer:
         if first.op in _CONDITIONAL:
             self._branch(first, [], below, bound)
             return
-        if first.op is Op.FOR_ITER:
+        if first.op in FOR_ITERS:
             self._for_iter(first, below, bound)
             return
         if first.op in (Op.JUMP, Op.JUMP_NO_INTERRUPT):
@@ -691,6 +692,9 @@ class _Writer:
         _, pushes = stack_effect(instruction.op, instruction.arg)
         nulls = _nulls_left(instruction, operands)
         start = builder.place()
+        if instruction.op is Op.RERAISE and not self.builder.positions_are_objects:
+            # No position is there to go back to; the traceback has it already.
+            instruction = replace(instruction, arg=0)
         builder.native(instruction)
         self._protect_native(start, instruction, kept, depth, bound)
         if instruction.op is Op.STORE_FAST:
@@ -724,21 +728,23 @@ class _Writer:
         exhausted = builder.label()
         builder.at(instruction.position)
         start = builder.place()
+        # From 3.15 on a NULL is above the iterator.
+        iterator = [False, True] if instruction.op is Op.FOR_ITER_PAIR else [False]
         builder.push_callable(next)
-        builder.copy(3)
+        builder.copy(2 + len(iterator))
         builder.load_const(_DONE)
         builder.call(2)
-        whole = [_Slot(null=null) for null in (*below, False)]
+        whole = [_Slot(null=null) for null in (*below, *iterator)]
         self._protect_native(start, instruction, whole, None, bound)
         builder.copy(1)
         builder.load_const(_DONE)
         builder.emit(Op.IS_OP, False)
         builder.emit(Op.POP_JUMP_IF_TRUE, exhausted)
-        given = self._keep_below([*below, False, False])
+        given = self._keep_below([*below, *iterator, False])
         self._hand_over(listing.next_offset(instruction.offset), given, bound)
         builder.mark(exhausted)
-        builder.pop()
-        builder.pop()
+        for _ in (*iterator, _DONE):
+            builder.pop()
         assert isinstance(instruction.arg, int)
         self._hand_over(listing[instruction.arg].offset, self._keep_below(below), bound)
 
@@ -830,6 +836,8 @@ def _nulls_left(instruction: Instruction, operands: list[bool]) -> list[bool]:
         return [*operands, operands[0]]
     if op is Op.SWAP:
         return [operands[-1], *operands[1:-1], operands[0]]
+    if op is Op.WITH_EXCEPT_START:
+        return [*operands, False]
     if op in _LEAVE_BELOW:
         _, pushes = stack_effect(op, instruction.arg)
         return operands[:pushes]

@@ -85,13 +85,17 @@ def make_function(
     defaults: tuple[object, ...] | None,
     kwdefaults: dict[str, object] | None,
     closure: tuple[CellType, ...] | None,
-    annotations: tuple[object, ...] | dict[str, object] | None,
+    annotations: tuple[object, ...] | dict[str, object] | FunctionType | None,
 ) -> FunctionType:
     """Return what executing a ``def`` returns (``MAKE_FUNCTION``, Python/bytecodes.c)."""
     made = FunctionType(code, namespace, None, defaults, closure)
     made.__kwdefaults__ = kwdefaults
     if isinstance(annotations, tuple):
         made.__annotations__ = dict(zip(annotations[::2], annotations[1::2], strict=True))  # type: ignore[arg-type]
+    elif isinstance(
+        annotations, FunctionType
+    ):  # evaluates them when they are asked for, from 3.14 on
+        made.__annotate__ = annotations  # type: ignore[attr-defined]  # newer than the checker's Python
     elif annotations is not None:
         made.__annotations__ = annotations
     made.__qualname__ = code.co_qualname

@@ -42,6 +42,19 @@ static PyObject *hook_installed(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED
     return PyBool_FromLong(bcjit_hook_installed(PyThreadState_Get()));
 }
 
+/* In C, so that no signal is handled between a manager's two methods. */
+static PyObject *bound_special(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs)
+{
+    if (nargs == 2) {
+        return PyMethod_New(args[1], args[0]);
+    }
+    if (nargs != 1) {
+        PyErr_SetString(PyExc_TypeError, "bound_special([self,] function)");
+        return NULL;
+    }
+    return Py_NewRef(args[0]);
+}
+
 #define FASTCALL(function) ((PyCFunction)(void (*)(void))(function))
 
 static PyMethodDef functions[] = {
@@ -63,6 +76,8 @@ static PyMethodDef functions[] = {
     {"hook_installed", hook_installed, METH_NOARGS, "Whether the evaluator is ours now."},
     {"callee", FASTCALL(bcjit_callee), METH_FASTCALL,
      "callee(fn, tag): what residual code calls instead of fn."},
+    {"bound_special", FASTCALL(bound_special), METH_FASTCALL,
+     "bound_special([self,] function): the two slots that LOAD_SPECIAL pushes, as one callable."},
     {"set_callee_factory", bcjit_set_callee_factory, METH_O,
      "set_callee_factory(factory): factory(fn, tag) makes callees; None: none are made."},
     {"get_code_slot", bcjit_get_code_slot, METH_O, "The object kept for a code object, or None."},

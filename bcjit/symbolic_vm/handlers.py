@@ -16,7 +16,7 @@ import bcjit.symbolic_vm.handlers_loops as _handlers_loops
 import bcjit.symbolic_vm.handlers_names as _handlers_names
 import bcjit.symbolic_vm.handlers_values as _handlers_values
 import bcjit.symbolic_vm.method_calls as _method_calls
-from bcjit.bytecode import Instruction, Op
+from bcjit.bytecode import FOR_ITERS, Instruction, Op
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.handler_table import HANDLERS, handles
 from bcjit.symbolic_vm.machine import Handler, Machine
@@ -36,7 +36,7 @@ PROLOGUE: Final = frozenset(
         Op.SET_FUNCTION_ATTRIBUTE,
     }
 )
-LOOP_HEADS: Final = frozenset({Op.FOR_ITER})
+LOOP_HEADS: Final = FOR_ITERS
 CALL_OPS: Final = frozenset({Op.CALL, Op.CALL_KW, Op.CALL_FUNCTION_EX})
 # Importing these fills the tables.
 _LOADED: Final = (
@@ -69,6 +69,10 @@ BREAKS: Final[dict[Op, tuple[str, str]]] = {
     ),
     **dict.fromkeys(
         (Op.IMPORT_NAME, Op.IMPORT_FROM), (because.INSTRUCTION, "an import runs a module's code")
+    ),
+    **dict.fromkeys(
+        (Op.BUILD_INTERPOLATION, Op.BUILD_TEMPLATE),
+        (because.INSTRUCTION, "a template is an object of the interpreter"),
     ),
     **dict.fromkeys(
         (Op.BUILD_SET, Op.SET_ADD, Op.SET_UPDATE),

@@ -65,8 +65,8 @@ def _call_kw(vm: Machine, frame: Frame, instruction: Instruction) -> None:
 @handles(Op.CALL_FUNCTION_EX)
 def _call_function_ex(vm: Machine, frame: Frame, instruction: Instruction) -> None:
     kwargs: dict[str, SymValue] = {}
-    if instruction.arg:
-        more = vm.realize(vm.pop())
+    if instruction.arg and not isinstance(mapping := vm.pop(), Null):
+        more = vm.realize(mapping)
         if not isinstance(more, SymObject) or more.pytype is not dict:
             break_graph(because.NO_RULE, f"** of {describe(more)}")
         for key, item, _ in dict_items(vm, more):

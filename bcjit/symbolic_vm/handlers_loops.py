@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 import bcjit.symbolic_vm.break_reasons as because
-from bcjit.bytecode import Instruction, Op
+from bcjit.bytecode import FOR_ITERS, Instruction, Op
 from bcjit.config import config
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.handler_table import argument_count, argument_name, handles
@@ -34,10 +34,11 @@ def _get_iter(vm: Machine, frame: Frame, instruction: Instruction) -> None:
     vm.push(get_iter(vm, vm.pop()))
 
 
-@handles(Op.FOR_ITER)
+@handles(*FOR_ITERS)
 def _for_iter(vm: Machine, frame: Frame, instruction: Instruction) -> None:
     """Unroll a short loop over what was made here; another one is cut, and Python asks the iterator."""
-    iterator = vm.realize(vm.state.stack[-1])
+    pair = instruction.op is Op.FOR_ITER_PAIR
+    iterator = vm.realize(vm.state.stack[-2 if pair else -1])
     behind = argument_count(instruction)
     if not is_iterator(iterator):
         break_graph(because.LOOP, f"over {describe(iterator)}")
@@ -47,7 +48,7 @@ def _for_iter(vm: Machine, frame: Frame, instruction: Instruction) -> None:
             break_graph(because.LOOP, f"over {describe(iterator)}")
     item = step(vm, iterator)
     if item is None:
-        vm.pop()
+        vm.popn(2 if pair else 1)
         vm.jump(behind)
     else:
         vm.push(item)

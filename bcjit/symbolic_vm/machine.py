@@ -7,11 +7,12 @@ What instructions mean is in the handler tables; this module must not know any o
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import bcjit.symbolic_vm.break_reasons as because
 from bcjit.config import config
@@ -53,6 +54,9 @@ __all__ = ["Machine", "Mark", "Settings", "holds_cell"]
 
 Handler = Callable[["Machine", "Frame", "Instruction"], Exit | None]
 Realizer = Callable[["Machine", Lazy], SymValue]
+
+# A name whose module is imported when it is first read (3.15+).
+_LAZY_IMPORT: Final = getattr(types, "LazyImportType", None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +215,8 @@ class Machine:
 
     def present(self, source: Source, obj: object) -> Lazy:
         """Return the value at a source that may be missing another time, guarding that it is there."""
+        if type(obj) is _LAZY_IMPORT:
+            break_graph(because.INSTRUCTION, "a lazy import runs a module's code")
         self.guard(GuardKind.PRESENT, source, None)
         return Lazy(source, obj)
 

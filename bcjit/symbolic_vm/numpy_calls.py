@@ -31,7 +31,7 @@ from bcjit.symbolic_vm.values import (
     SymValue,
 )
 
-__all__ = ["call_op", "call_scalar", "describe", "no_rule", "operand"]
+__all__ = ["call_op", "call_scalar", "describe", "no_rule", "operand", "slice_of"]
 
 _LEAF_TYPES: Final = (bool, int, float, complex, str, type(None), type(Ellipsis), type, np.dtype)
 
@@ -54,6 +54,8 @@ def operand(vm: Machine, value: SymValue) -> tuple[object, object]:
     if isinstance(value, Known):
         if type(value.value) is tuple:
             return operand(vm, SymTuple(None, tuple(Known(None, v) for v in value.value)))
+        if type(value.value) is slice:
+            return operand(vm, slice_of(value.value))
         if isinstance(value.value, _LEAF_TYPES):
             return value.value, value.value
     elif isinstance(value, SymTuple):
@@ -69,6 +71,12 @@ def operand(vm: Machine, value: SymValue) -> tuple[object, object]:
     elif isinstance(value, SymInstance) and issubclass(value.pytype, np.ndarray):
         break_graph(because.NOT_NUMERIC, describe(value))
     return break_graph(because.NUMPY_UNSUPPORTED, f"an argument is {describe(value)}")
+
+
+def slice_of(value: slice) -> SymSlice:
+    """Return a constant slice as one made in the frame."""
+    start, stop, step = (Known(None, part) for part in (value.start, value.stop, value.step))
+    return SymSlice(None, start, stop, step)
 
 
 def _operands(vm: Machine, values: Sequence[SymValue]) -> tuple[list[object], list[object]]:

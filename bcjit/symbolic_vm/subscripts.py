@@ -13,7 +13,7 @@ from bcjit import ops
 from bcjit.guards import GuardKind, Source, SourceKind
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.machine import Machine
-from bcjit.symbolic_vm.numpy_calls import call_op, describe, no_rule
+from bcjit.symbolic_vm.numpy_calls import call_op, describe, no_rule, slice_of
 from bcjit.symbolic_vm.operators import as_dim, fold, holds_nan, new_list
 from bcjit.symbolic_vm.values import (
     DictItem,
@@ -60,6 +60,8 @@ def get_item(vm: Machine, value: SymValue, key: SymValue) -> SymValue:
 def _index(vm: Machine, key: SymValue) -> int | slice:
     """Return a list index or a slice as plain numbers, guarding what was symbolic."""
     key = vm.realize(key)
+    if isinstance(key, Known) and type(key.value) is slice:  # a literal, from 3.14 on
+        key = slice_of(key.value)
     if isinstance(key, SymSlice):
         parts = []
         for part in (key.start, key.stop, key.step):
