@@ -53,14 +53,6 @@ BREAKS: Final[dict[Op, tuple[str, str]]] = {
         (Op.RAISE_VARARGS, Op.RERAISE), (because.RAISE, "the real traceback comes from Python")
     ),
     **dict.fromkeys(
-        (Op.STORE_ATTR, Op.DELETE_ATTR, Op.DELETE_SUBSCR),
-        (because.OUTSIDE_WRITE, "the change of an attribute or item must be seen at once"),
-    ),
-    **dict.fromkeys(
-        (Op.STORE_GLOBAL, Op.DELETE_GLOBAL),
-        (because.OUTSIDE_WRITE, "changes the module's globals"),
-    ),
-    **dict.fromkeys(
         (
             Op.LOAD_NAME, Op.STORE_NAME, Op.DELETE_NAME, Op.LOAD_LOCALS, Op.LOAD_BUILD_CLASS,
             Op.LOAD_FROM_DICT_OR_DEREF, Op.LOAD_FROM_DICT_OR_GLOBALS, Op.SETUP_ANNOTATIONS,

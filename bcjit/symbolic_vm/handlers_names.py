@@ -11,12 +11,16 @@ from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.handler_table import argument_count, argument_name, handles
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.state import Frame
+from bcjit.symbolic_vm.subscripts import delete_from_dict, set_in_dict
 from bcjit.symbolic_vm.values import (
+    DELETED,
     NULL,
     UNBOUND,
+    Changes,
     Known,
     Null,
     SymCell,
+    SymObject,
     SymValue,
 )
 
@@ -161,6 +165,26 @@ def _write_cell(vm: Machine, cell: SymCell, value: SymValue) -> None:
     vm.state = vm.state.with_heap(cell.oid, value)
 
 
+def _namespace(vm: Machine, frame: Frame) -> SymObject:
+    """Return the globals of a frame as the dict they are."""
+    if type(frame.globals) is not dict:
+        break_graph(because.ATTRIBUTE, "globals that are not a plain dict")
+    number = vm.number_of(frame.globals)
+    return SymObject(frame.globals_source, dict, number, None, frame.globals)
+
+
+@handles(Op.STORE_GLOBAL)
+def _store_global(vm: Machine, frame: Frame, instruction: Instruction) -> None:
+    name = Known(None, argument_name(instruction))
+    set_in_dict(vm, _namespace(vm, frame), name, vm.pop())
+
+
+@handles(Op.DELETE_GLOBAL)
+def _delete_global(vm: Machine, frame: Frame, instruction: Instruction) -> None:
+    name = Known(None, argument_name(instruction))
+    delete_from_dict(vm, _namespace(vm, frame), name)
+
+
 @handles(Op.LOAD_GLOBAL)
 def _load_global(vm: Machine, frame: Frame, instruction: Instruction) -> None:
     vm.push(_global(vm, frame, argument_name(instruction)))
@@ -169,9 +193,14 @@ def _load_global(vm: Machine, frame: Frame, instruction: Instruction) -> None:
 def _global(vm: Machine, frame: Frame, name: str) -> SymValue:
     """Mirror ``LOAD_GLOBAL`` (Python/bytecodes.c): the globals, else the builtins."""
     here = frame.globals_source
-    if type(frame.globals) is not dict:
-        break_graph(because.ATTRIBUTE, "globals that are not a plain dict")
-    if name in frame.globals:
+    namespace = _namespace(vm, frame)
+    changed = vm.contents(namespace)
+    known = changed.find(name) if isinstance(changed, Changes) else None
+    if known is not None and known is not DELETED:
+        return known
+    if isinstance(changed, tuple):
+        break_graph(because.ATTRIBUTE, "globals that were cleared")
+    if known is None and name in frame.globals:
         kind = here.kind is SourceKind.GLOBALS
         source = Source(SourceKind.GLOBAL, name) if kind else Source(SourceKind.ITEM, name, here)
         return vm.present(source, frame.globals[name])
@@ -180,5 +209,6 @@ def _global(vm: Machine, frame: Frame, name: str) -> SymValue:
     builtins = vm.builtins
     if name not in builtins:
         break_graph(because.UNBOUND_NAME, name)
-    vm.guard(GuardKind.ABSENT, here, name)
+    if known is None:
+        vm.guard(GuardKind.ABSENT, here, name)
     return vm.present(Source(SourceKind.BUILTIN, name), builtins[name])

@@ -8,9 +8,10 @@ from typing import Any, Final, cast
 
 import bcjit.symbolic_vm.break_reasons as because
 from bcjit.bytecode import Instruction, Op
+from bcjit.symbolic_vm.attribute_writes import delete_attribute, set_attribute
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.builtin_calls import items_of
-from bcjit.symbolic_vm.calls import get
+from bcjit.symbolic_vm.calls import call_setter, get
 from bcjit.symbolic_vm.handler_table import argument_count, argument_name, handles
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import call_scalar, describe
@@ -27,6 +28,8 @@ from bcjit.symbolic_vm.operators import (
 )
 from bcjit.symbolic_vm.state import Frame
 from bcjit.symbolic_vm.subscripts import (
+    add_to_list,
+    delete_item,
     dict_items,
     dict_key,
     get_item,
@@ -111,9 +114,7 @@ def _inplace_container(vm: Machine, symbol: str, left: SymObject, right: SymValu
     if symbol != "+=" or left.pytype is not list:
         break_graph(because.NO_RULE, f"{describe(left)} {symbol} {describe(right)}")
     more = items_of(vm, right, "+=")
-    contents = vm.contents(left)
-    assert isinstance(contents, tuple)
-    write_contents(vm, left, contents + more, "+=")
+    add_to_list(vm, left, more, list.extend, SymTuple(None, more))
     vm.push(left)
 
 
@@ -150,6 +151,23 @@ def _binary_subscr(vm: Machine, frame: Frame, instruction: Instruction) -> None:
 def _store_subscr(vm: Machine, frame: Frame, instruction: Instruction) -> None:
     item, value, key = vm.popn(3)
     set_item(vm, value, key, item)
+
+
+@handles(Op.DELETE_SUBSCR)
+def _delete_subscr(vm: Machine, frame: Frame, instruction: Instruction) -> None:
+    value, key = vm.popn(2)
+    delete_item(vm, value, key)
+
+
+@handles(Op.STORE_ATTR)
+def _store_attr(vm: Machine, frame: Frame, instruction: Instruction) -> None:
+    item, value = vm.popn(2)
+    set_attribute(vm, value, argument_name(instruction), item, call_setter)
+
+
+@handles(Op.DELETE_ATTR)
+def _delete_attr(vm: Machine, frame: Frame, instruction: Instruction) -> None:
+    delete_attribute(vm, vm.pop(), argument_name(instruction))
 
 
 @handles(Op.GET_LEN)

@@ -19,6 +19,7 @@ from bcjit.symbolic_vm.numpy_calls import describe
 from bcjit.symbolic_vm.operators import truth
 from bcjit.symbolic_vm.subscripts import dict_items, get_item
 from bcjit.symbolic_vm.values import (
+    Appended,
     IteratorState,
     Known,
     SymArray,
@@ -65,8 +66,15 @@ def get_iter(vm: Machine, value: SymValue) -> SymValue:
     if sample is None:
         return break_graph(because.NO_RULE, f"iteration over {describe(value)}")
     if isinstance(value, SymObject) and value.pytype is dict:
+        _must_be_as_found(vm, value)
         return _made(vm, "keys", type(iter(sample)), (value, Known(None, _peek_keys(vm, value))))
     return _made(vm, "items", type(iter(sample)), (value,))
+
+
+def _must_be_as_found(vm: Machine, value: SymObject) -> None:
+    """Break where an iterator could not be made: it is made of the container before that is changed."""
+    if value.source is not None and value.oid in vm.state.heap:
+        break_graph(because.NO_RULE, f"iteration over a changed {value.pytype.__name__}")
 
 
 def _peek_keys(vm: Machine, value: SymObject) -> tuple[object, ...]:
@@ -133,6 +141,9 @@ def _peek_length(vm: Machine, value: SymValue) -> float | None:
         contents = vm.state.heap.get(value.oid, value.initial)
         if isinstance(contents, tuple):
             return len(contents)
+        if isinstance(contents, Appended):
+            assert isinstance(value.obj, list)
+            return len(value.obj) + len(contents.items)
         return len(value.obj) if isinstance(value.obj, list | dict) else None
     if isinstance(value, SymRange):
         return _range_length((value.start, value.stop, value.step))
@@ -190,6 +201,10 @@ def _next_item(vm: Machine, it: SymIterator, given: int) -> SymValue | None:
     if isinstance(owner, SymObject):
         contents = vm.contents(owner)
         assert isinstance(contents, tuple)
+        if owner.source is not None and given < len(contents):
+            assert isinstance(owner.obj, list)
+            if given >= len(owner.obj):
+                _must_be_as_found(vm, owner)
         return contents[given] if given < len(contents) else None
     assert isinstance(owner, Known)
     constant: Any = owner.value
@@ -367,6 +382,8 @@ def _reversed(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
         return get_iter(vm, _backwards(vm, value))
     if sequence not in (tuple, list, str):
         break_graph(because.NO_RULE, f"reversed of {describe(value)}")
+    if isinstance(value, SymObject):
+        _must_be_as_found(vm, value)
     size = Known(None, _peek_length(vm, value))
     return _made(vm, "reversed", type(reversed(_SAMPLES[sequence])), (value, size))
 

@@ -28,6 +28,7 @@ from bcjit.symbolic_vm.values import (
     SymInstance,
     SymIterator,
     SymMethod,
+    SymNew,
     SymObject,
     SymRange,
     SymScalar,
@@ -103,7 +104,7 @@ def pytype_of(vm: Machine, value: SymValue) -> type:
         return type(value.value)
     if isinstance(value, SymArray):
         return value.meta.dtype.type if value.meta.is_scalar else np.ndarray
-    if isinstance(value, SymScalar | SymObject | SymInstance | SymIterator):
+    if isinstance(value, SymScalar | SymObject | SymInstance | SymIterator | SymNew):
         return value.pytype
     for kind, pytype in _KIND_TYPES:
         if isinstance(value, kind):
@@ -449,9 +450,11 @@ def _same_object(vm: Machine, left: SymValue, right: SymValue) -> bool | None:
         return _same_place(vm, left, right)
     if isinstance(left, SymTuple) and isinstance(right, SymTuple):
         return None if not (left.items or right.items) else False  # () is one object
-    fresh = (SymObject, SymFunction, SymSlice, SymRange)
+    fresh = (SymObject, SymNew, SymFunction, SymSlice, SymRange)
     if isinstance(left, fresh) and isinstance(right, fresh):
         return False
+    if any(isinstance(one, SymNew | SymObject) and one.source is None for one in (left, right)):
+        return False  # one made here, and one from outside
     return None  # of equal numbers and texts, which are one object is the interpreter's business
 
 
@@ -565,7 +568,8 @@ def length(vm: Machine, value: SymValue) -> SymValue:
         contents = vm.contents(value)
         if contents is None:
             return vm.outside_length(value)
-        assert isinstance(contents, tuple)
+        if not isinstance(contents, tuple):
+            return break_graph(because.NO_RULE, "len of a dict from outside that was changed")
         return Known(None, len(contents))
     if isinstance(value, SymArray) and not value.meta.is_scalar and value.meta.shape:
         return from_dim(vm, value.meta.shape[0])

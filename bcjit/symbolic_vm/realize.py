@@ -122,7 +122,7 @@ def _list(vm: Machine, value: Lazy) -> SymValue:
     source = _source(value)
     assert type(value.obj) is list
     vm.guard(GuardKind.TYPE, source, list)
-    return SymObject(source, list, vm.new_id(), None, value.obj)
+    return SymObject(source, list, vm.number_of(value.obj), None, value.obj)
 
 
 def _items(source: Source, items: tuple[object, ...]) -> tuple[SymValue, ...]:
@@ -133,7 +133,7 @@ def _items(source: Source, items: tuple[object, ...]) -> tuple[SymValue, ...]:
 
 def _dict(vm: Machine, value: Lazy) -> SymValue:
     vm.guard(GuardKind.TYPE, _source(value), dict)
-    return SymObject(value.source, dict, vm.new_id(), None, value.obj)
+    return SymObject(value.source, dict, vm.number_of(value.obj), None, value.obj)
 
 
 def _array(vm: Machine, value: Lazy) -> SymValue:
@@ -272,7 +272,7 @@ def _builtin(vm: Machine, value: Lazy) -> SymValue:
 
 def _instance(vm: Machine, value: Lazy) -> SymValue:
     vm.guard(GuardKind.TYPE, _source(value), type(value.obj))
-    return SymInstance(value.source, type(value.obj), value.obj)
+    return SymInstance(value.source, type(value.obj), value.obj, vm.number_of(value.obj))
 
 
 def _name(source: Source) -> str:

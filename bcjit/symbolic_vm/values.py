@@ -9,7 +9,8 @@
     ├── SymArray                  an ndarray or a NumPy scalar: a node of the graph
     ├── SymScalar                 a Python int, float, complex or bool that is only known symbolically
     ├── SymTuple, SymSlice, SymRange
-    ├── SymObject                 a list, dict or set; its contents are in the state's heap
+    ├── SymObject                 a list, dict, set or deque; its contents are in the state's heap
+    ├── SymNew                    an instance made in the frame; its attributes are in the state's heap
     ├── SymIterator               an iterator made in the frame; how far it is, is in the state's heap
     ├── SymGenerator              a generator made in the frame; its frame's state is in the heap
     ├── SymCell                   a cell; its contents are in the state's heap
@@ -38,8 +39,11 @@ if TYPE_CHECKING:
     from bcjit.symbolic_vm.state import Frame
 
 __all__ = [
+    "DELETED",
     "NULL",
     "UNBOUND",
+    "Appended",
+    "Changes",
     "DictItem",
     "IteratorState",
     "Known",
@@ -52,6 +56,7 @@ __all__ = [
     "SymInstance",
     "SymIterator",
     "SymMethod",
+    "SymNew",
     "SymObject",
     "SymRange",
     "SymScalar",
@@ -152,6 +157,15 @@ class SymObject(SymValue):
     obj: object = None  # the live object of one from outside, during the capture
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SymNew(SymValue):
+    """An instance of a Python class, made in the frame. Its attributes are in the heap: a dict of names in their order."""
+
+    pytype: type
+    oid: int
+    cls: SymValue  # the class itself, for its source
+
+
 class DictItem(NamedTuple):
     """An item of a dict: the key as a constant, its value, and the key's own symbolic value (for its identity)."""
 
@@ -232,7 +246,35 @@ class SymMethod(SymValue):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SymInstance(SymValue):
-    """An object from outside of a type that has no class of its own here."""
+    """An object from outside of a type that has no class of its own here.
+
+    Attributes written in the frame are in the heap: a dict of names, with `DELETED` for those that are gone.
+    """
 
     pytype: type
     obj: object
+    oid: int = 0
+
+
+DELETED = Unbound(None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Appended:
+    """Contents of a list from outside that was only added to at its end: what it held is not asked for."""
+
+    items: tuple[SymValue, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Changes:
+    """Contents of a dict from outside that was changed key by key: `DELETED` values are gone; in program order."""
+
+    items: tuple[DictItem, ...]
+
+    def find(self, key: object) -> SymValue | None:
+        """Return what the last change of a key made of it, None if it was not changed."""
+        for item in reversed(self.items):
+            if item.key == key:
+                return item.value
+        return None
