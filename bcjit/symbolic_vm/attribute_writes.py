@@ -151,8 +151,8 @@ def _place(
             break_graph(because.WOULD_RAISE, f"{cls.__name__}.{name} has no setter")
         return Lazy(member(in_class, "fset"), setter)
     if kind is types.MemberDescriptorType:
-        if not _is_slot(raw):
-            break_graph(because.OUTSIDE_WRITE, f"{cls.__name__}.{name} is a member of a C type")
+        if not _is_slot(raw, cls):
+            break_graph(because.OUTSIDE_WRITE, f"{cls.__name__}.{name} is no slot of its own")
         vm.guard(GuardKind.IDENTITY, in_class, Identity(raw))
         return None
     _check_in_class(vm, raw, in_class, where, name)
@@ -176,12 +176,13 @@ def _check_in_class(vm: Machine, raw: object, in_class: Source, where: Source, n
             vm.guard(GuardKind.ABSENT, Source(SourceKind.TYPE, None, in_class), special)
 
 
-def _is_slot(raw: object) -> bool:
-    """Whether a member descriptor was made by ``__slots__``: any object can be stored and taken away."""
+def _is_slot(raw: object, cls: type) -> bool:
+    """Whether a member descriptor was made by ``__slots__`` of a class: any object can be stored and taken away."""
     made_for = raw.__objclass__  # type: ignore[attr-defined]
-    return bool(made_for.__flags__ & HEAP_TYPE) and "__slots__" in type.__dict__[
-        "__dict__"
-    ].__get__(made_for)
+    bases = type.__dict__["__mro__"].__get__(cls)
+    if not made_for.__flags__ & HEAP_TYPE or not any(base is made_for for base in bases):
+        return False
+    return "__slots__" in type.__dict__["__dict__"].__get__(made_for)
 
 
 def _check_module(module: Known, name: str) -> None:

@@ -307,7 +307,7 @@ def stored(obj: object, name: str, raw: object) -> object:
     if isinstance(raw, types.MemberDescriptorType):
         try:
             return raw.__get__(obj, type(obj))
-        except AttributeError:
+        except (AttributeError, TypeError):  # empty, or the slot of another class
             return MISSING
     try:
         namespace = object.__getattribute__(obj, "__dict__")
