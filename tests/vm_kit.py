@@ -87,7 +87,7 @@ def machine_picture(vm: Machine) -> dict[str, object]:
         "inputs": [(node.name, source) for node, source in vm.input_sources.items()],
         "symbol sources": [(str(s), source) for s, source in vm.symbol_sources.items()],
         "records": [(n.name, painter.paint(record)) for n, record in vm.records.items()],
-        "written cell": vm.outside_cell_written,
+        "written cell": [cell.source for cell in vm.outside_cells_written],
     }
 
 

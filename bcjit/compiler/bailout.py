@@ -31,7 +31,7 @@ from bcjit.config import config
 from bcjit.dims import Expr
 from bcjit.errors import BackendError, InternalError
 from bcjit.fx_graph import Graph, Node, NodeKind, is_generated, locate_failure
-from bcjit.guards import Roots
+from bcjit.guards import Roots, SourceKind
 from bcjit.logs import get_logger, once
 from bcjit.records import dataclass
 from bcjit.symbolic_vm import CALL_OPS, PartSpec, Position
@@ -100,7 +100,11 @@ def make_record(positions: tuple[Position, ...], namespaces: tuple[Recipe, ...])
         stores = []
         for position in positions:
             for cell in position.state.cells:
-                if cell is not None and cell.from_outside and cell.oid in innermost.heap:
+                if cell is None or not cell.from_outside or cell.oid not in innermost.heap:
+                    continue
+                if (
+                    cell.source is None or cell.source.kind is not SourceKind.CELL_OF
+                ):  # those are steps
                     contents = innermost.heap[cell.oid]
                     assert isinstance(contents, SymValue)
                     stores.append((maker.make(cell), maker.make(contents)))

@@ -32,6 +32,7 @@ from bcjit.symbolic_vm.values import (
     SymSlice,
     SymTuple,
     SymValue,
+    SymView,
     Unbound,
 )
 
@@ -177,7 +178,7 @@ class RecipeMaker:
         self._keep: list[SymValue] = []  # ids stay unique while values live
         self._open: set[int] = set()
         self._keys = 0
-        self._unfilled: list[tuple[SymNew, Recipe]] = []
+        self._unfilled: list[tuple[SymNew | SymObject, Recipe]] = []
 
     def make(self, value: SymValue) -> Recipe:
         """Return the recipe of a value; the same one for the same value."""
@@ -222,6 +223,8 @@ class RecipeMaker:
             return self._container(value)
         if isinstance(value, SymIterator):
             return self._iterator(value)
+        if isinstance(value, SymView):
+            return Build("view", (self.make(value.owner), Literal(value.which)), self._key())
         if isinstance(value, SymNew):
             made = self._build("new", value.cls)
             self._unfilled.append((value, made))
@@ -247,6 +250,9 @@ class RecipeMaker:
         filling = []
         while self._unfilled:
             new, made = self._unfilled.pop(0)
+            if isinstance(new, SymObject):
+                filling += self._set_steps(new, made)
+                continue
             attributes = self._state.heap.get(new.oid, {})
             assert isinstance(attributes, dict)
             setter: object = object.__setattr__
@@ -256,6 +262,15 @@ class RecipeMaker:
                 if value is not DELETED:
                     filling.append(Step(kind, name, (made, self.make(value))))
         return (*filling, *done)
+
+    def _set_steps(self, value: SymObject, made: Recipe) -> list[Step]:
+        """Return what was done to a set made in the frame, so that its order is the same."""
+        steps = self.contents(value)
+        assert isinstance(steps, tuple)
+        return [
+            Step("method", getattr(set, step.method), (made, self.make(step.operand)))
+            for step in steps
+        ]
 
     def contents(self, value: SymObject | SymCell) -> object:
         """Return what a mutable object holds in the state."""
@@ -271,7 +286,11 @@ class RecipeMaker:
                 for part in (self.make(item.spelled), self.make(item.value))
             )
             return Build("dict", items, self._key())
-        return self._build("list", *contents)
+        if value.pytype is set:
+            made = self._build("set")
+            self._unfilled.append((value, made))
+            return made
+        return self._build("list" if value.pytype is list else "deque", *contents)
 
     def _cell(self, value: SymCell) -> Recipe:
         if value.oid in self._slots:

@@ -27,7 +27,14 @@ from bcjit.compiler.recipes import (
     Step,
     walk,
 )
-from bcjit.compiler.restore import make_cell, make_function, make_iterator, make_method
+from bcjit.compiler.restore import (
+    make_cell,
+    make_deque,
+    make_function,
+    make_iterator,
+    make_method,
+    make_view,
+)
 from bcjit.dims import Expr
 from bcjit.fx_graph import Node
 from bcjit.guards import Source, SourceKind, lookup_in_mro
@@ -159,6 +166,9 @@ _HELPERS: Final[Mapping[str, Callable[..., object]]] = {
     "range": range,
     "iterator": make_iterator,
     "new": object.__new__,
+    "set": set,
+    "deque": make_deque,
+    "view": make_view,
 }
 
 

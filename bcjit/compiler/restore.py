@@ -35,9 +35,11 @@ __all__ = [
     "NOTHING",
     "Restorer",
     "make_cell",
+    "make_deque",
     "make_function",
     "make_iterator",
     "make_method",
+    "make_view",
     "perform",
 ]
 
@@ -52,6 +54,16 @@ def make_cell(*contents: object) -> CellType:
 def make_method(function: object, owner: object) -> types.MethodType:
     """Return a bound method."""
     return types.MethodType(function, owner)  # type: ignore[arg-type]
+
+
+def make_deque(*items: object) -> deque[object]:
+    """Return a deque of these items."""
+    return deque(items)
+
+
+def make_view(owner: dict[object, object], which: str) -> object:
+    """Return the keys, values or items of a dict."""
+    return getattr(owner, which)()
 
 
 def make_iterator(kind: str, state: IteratorState, *parts: object) -> Iterator[object]:
@@ -207,6 +219,9 @@ class Restorer:
             "range": range,
             "method": make_method,
             "iterator": make_iterator,
+            "set": set,
+            "deque": make_deque,
+            "view": make_view,
         }
         return makers[kind](*items)  # type: ignore[operator]
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -34,7 +35,8 @@ from bcjit.symbolic_vm.operators import (
     pytype_of,
     truth,
 )
-from bcjit.symbolic_vm.subscripts import dict_items, with_item, write_contents
+from bcjit.symbolic_vm.set_history import items_in_order
+from bcjit.symbolic_vm.subscripts import dict_items, view_items, with_item, write_contents
 from bcjit.symbolic_vm.values import (
     Changes,
     DictItem,
@@ -50,6 +52,7 @@ from bcjit.symbolic_vm.values import (
     SymSlice,
     SymTuple,
     SymValue,
+    SymView,
 )
 
 __all__ = ["items_of"]
@@ -71,10 +74,16 @@ def items_of(vm: Machine, value: SymValue, what: str) -> Args:
     if isinstance(value, SymObject):
         if value.pytype is dict:
             return tuple(item.spelled for item in dict_items(vm, value))
-        if value.pytype is list:
+        if value.pytype is list or (value.pytype is deque and value.source is None):
             contents = vm.contents(value)
             assert isinstance(contents, tuple)
             return contents
+        if value.pytype is set and value.source is None:
+            contents = vm.contents(value)
+            assert isinstance(contents, tuple)
+            return items_in_order(contents)
+    if isinstance(value, SymView):
+        return view_items(vm, value)
     if isinstance(value, SymRange):
         bounds: list[Any] = [
             vm.constant(part, "length of a range") for part in (value.start, value.stop, value.step)

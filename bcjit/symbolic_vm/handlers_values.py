@@ -28,14 +28,17 @@ from bcjit.symbolic_vm.operators import (
 )
 from bcjit.symbolic_vm.state import Frame
 from bcjit.symbolic_vm.subscripts import (
+    MISSING,
     add_to_list,
     delete_item,
     dict_items,
     dict_key,
+    dict_lookup,
     get_item,
+    holds_key,
+    set_in_dict,
     set_item,
     with_item,
-    write_contents,
 )
 from bcjit.symbolic_vm.values import (
     DictItem,
@@ -133,6 +136,10 @@ def _is_op(vm: Machine, frame: Frame, instruction: Instruction) -> None:
 @handles(Op.CONTAINS_OP)
 def _contains_op(vm: Machine, frame: Frame, instruction: Instruction) -> None:
     item, container = vm.popn(2)
+    found = holds_key(vm, container, item)
+    if found is not None:
+        _push_answer(vm, Known(None, found), invert=bool(instruction.arg))
+        return
     _push_answer(vm, contains(vm, item, container), invert=bool(instruction.arg))
 
 
@@ -255,19 +262,13 @@ def _below(vm: Machine, instruction: Instruction) -> SymObject:
 @handles(Op.LIST_EXTEND)
 def _list_extend(vm: Machine, frame: Frame, instruction: Instruction) -> None:
     more = items_of(vm, vm.pop(), "unpacking")
-    owner = _below(vm, instruction)
-    contents = vm.contents(owner)
-    assert isinstance(contents, tuple)
-    write_contents(vm, owner, contents + more, "extend")
+    add_to_list(vm, _below(vm, instruction), more, list.extend, SymTuple(None, more))
 
 
 @handles(Op.LIST_APPEND)
 def _list_append(vm: Machine, frame: Frame, instruction: Instruction) -> None:
     item = vm.pop()
-    owner = _below(vm, instruction)
-    contents = vm.contents(owner)
-    assert isinstance(contents, tuple)
-    write_contents(vm, owner, (*contents, item), "append")
+    add_to_list(vm, _below(vm, instruction), (item,), list.append, item)
 
 
 @handles(Op.DICT_UPDATE, Op.DICT_MERGE)
@@ -276,22 +277,17 @@ def _dict_update(vm: Machine, frame: Frame, instruction: Instruction) -> None:
     if not isinstance(more, SymObject) or more.pytype is not dict:
         break_graph(because.NO_RULE, f"** of {describe(more)}")
     owner = _below(vm, instruction)
-    contents = dict_items(vm, owner)
+    merge = instruction.op is Op.DICT_MERGE
     for key, item, spelled in dict_items(vm, more):
-        if instruction.op is Op.DICT_MERGE and (
-            type(key) is not str or any(key == known.key for known in contents)
-        ):
+        if merge and (type(key) is not str or dict_lookup(vm, owner, key) is not MISSING):
             break_graph(because.WOULD_RAISE, "keywords given twice, or not text")
-        contents = with_item(contents, key, item, spelled)
-    write_contents(vm, owner, contents, "update")
+        set_in_dict(vm, owner, spelled, item)
 
 
 @handles(Op.MAP_ADD)
 def _map_add(vm: Machine, frame: Frame, instruction: Instruction) -> None:
     key, item = vm.popn(2)
-    owner = _below(vm, instruction)
-    contents = with_item(dict_items(vm, owner), dict_key(vm, key), item, key)
-    write_contents(vm, owner, contents, "item")
+    set_in_dict(vm, _below(vm, instruction), key, item)
 
 
 @handles(Op.LIST_TO_TUPLE)

@@ -17,7 +17,7 @@ from bcjit.symbolic_vm.calls import builtin, call
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import describe
 from bcjit.symbolic_vm.operators import truth
-from bcjit.symbolic_vm.subscripts import dict_items, get_item
+from bcjit.symbolic_vm.subscripts import dict_items, get_item, view_item
 from bcjit.symbolic_vm.values import (
     Appended,
     IteratorState,
@@ -30,6 +30,7 @@ from bcjit.symbolic_vm.values import (
     SymRange,
     SymTuple,
     SymValue,
+    SymView,
 )
 
 __all__ = ["drain", "get_iter", "is_iterator", "step", "turns_left"]
@@ -62,6 +63,10 @@ def get_iter(vm: Machine, value: SymValue) -> SymValue:
         if not value.meta.shape:
             break_graph(because.WOULD_RAISE, "iteration over a 0-d array")
         return _made(vm, "items", _SEQUENCE_ITERATOR, (value,))
+    if isinstance(value, SymView):
+        _must_be_as_found(vm, value.owner)
+        keys = Known(None, _peek_keys(vm, value.owner))
+        return _made(vm, "keys", type(iter(getattr({}, value.which)())), (value, keys))
     sample = _SAMPLES.get(_container_type(value))
     if sample is None:
         return break_graph(because.NO_RULE, f"iteration over {describe(value)}")
@@ -135,6 +140,8 @@ def turns_left(vm: Machine, value: SymValue) -> float:
 
 
 def _peek_length(vm: Machine, value: SymValue) -> float | None:
+    if isinstance(value, SymView):
+        value = value.owner
     if isinstance(value, SymTuple):
         return len(value.items)
     if isinstance(value, SymObject):
@@ -213,12 +220,16 @@ def _next_item(vm: Machine, it: SymIterator, given: int) -> SymValue | None:
 
 def _next_key(vm: Machine, it: SymIterator, given: int) -> SymValue | None:
     owner, keys = it.parts
+    which = "keys"
+    if isinstance(owner, SymView):
+        which = owner.which
+        owner = owner.owner
     assert isinstance(owner, SymObject)
     assert isinstance(keys, Known)
     items = dict_items(vm, owner)
     if tuple(item.key for item in items) != keys.value:
         break_graph(because.WOULD_RAISE, "a dict that changes while it is iterated over")
-    return items[given].spelled if given < len(items) else None
+    return view_item(which, items[given]) if given < len(items) else None
 
 
 def _next_zip(vm: Machine, it: SymIterator, given: int) -> SymValue | None:

@@ -150,7 +150,7 @@ class Machine:
             place for place, value in enumerate(roots.values) if has_finaliser(value)
         )
         self._line: SourceLine | None = None
-        self.outside_cell_written = False
+        self.outside_cells_written: tuple[SymCell, ...] = ()
         # Calls at these instructions of the outermost frame make no generator here: one would have to live on.
         self.no_generators: frozenset[int] = frozenset()
         self._passed: list[set[int]] = []  # of each frame, the instructions interpreted
@@ -353,8 +353,9 @@ class Machine:
     # ------------------------------------------------------------------ changes of objects from outside
     def perform(self, effect: Effect) -> None:
         """Log something that residual code will do to an object that others can see."""
-        if effect.owner is not None and effect.owner.source is not None:
-            self.meet(effect.owner)
+        owner = effect.owner
+        if owner is not None and owner.source is not None and not isinstance(owner, SymCell):
+            self.meet(owner)
         self._nothing_dies()
         self.state = replace(self.state, effects=(*self.state.effects, effect))
 
@@ -462,14 +463,12 @@ class Machine:
         """Whether a number is a symbolic integer, about which questions can be decided."""
         return isinstance(value.payload, Expr) and self.env.hint(value.payload) is not None
 
-    def note_cell_written(self) -> None:
+    def note_cell_written(self, cell: SymCell) -> None:
         """Remember that a cell from outside was written: it may be seen under another name."""
-        if not self.outside_cell_written:
-            self.outside_cell_written = True
-            self.undoable(self._forget_cell_written)
-
-    def _forget_cell_written(self) -> None:
-        self.outside_cell_written = False
+        before = self.outside_cells_written
+        if all(cell is not known for known in before):
+            self.outside_cells_written = (*before, cell)
+        self.undoable(lambda: setattr(self, "outside_cells_written", before))
 
     def same_builtins(self, namespace: dict[str, object]) -> bool:
         """Whether another module's globals lead to the same builtins as the frame's."""

@@ -30,6 +30,7 @@ from bcjit.symbolic_vm.values import (
     SymSlice,
     SymTuple,
     SymValue,
+    SymView,
 )
 
 __all__ = ["call_op", "call_scalar", "describe", "no_rule", "operand"]
@@ -322,6 +323,6 @@ def describe(value: SymValue) -> str:
         return value.pytype.__name__
     if isinstance(value, Known):
         return type(value.value).__name__
-    if isinstance(value, SymInstance | SymObject | SymNew):
+    if isinstance(value, SymInstance | SymObject | SymNew | SymView):
         return value.pytype.__name__
     return type(value).__name__.removeprefix("Sym").lower()

@@ -19,6 +19,7 @@ from bcjit.dims import Dim, Expr, Relation, RelationOp
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import call_op, call_scalar, describe, no_rule
+from bcjit.symbolic_vm.set_history import real_set
 from bcjit.symbolic_vm.values import (
     Known,
     Lazy,
@@ -35,6 +36,7 @@ from bcjit.symbolic_vm.values import (
     SymSlice,
     SymTuple,
     SymValue,
+    SymView,
 )
 
 __all__ = [
@@ -104,7 +106,7 @@ def pytype_of(vm: Machine, value: SymValue) -> type:
         return type(value.value)
     if isinstance(value, SymArray):
         return value.meta.dtype.type if value.meta.is_scalar else np.ndarray
-    if isinstance(value, SymScalar | SymObject | SymInstance | SymIterator | SymNew):
+    if isinstance(value, SymScalar | SymObject | SymInstance | SymIterator | SymNew | SymView):
         return value.pytype
     for kind, pytype in _KIND_TYPES:
         if isinstance(value, kind):
@@ -560,16 +562,20 @@ def truth(vm: Machine, value: SymValue) -> bool:
 def length(vm: Machine, value: SymValue) -> SymValue:
     """``len(value)``."""
     value = vm.realize(value)
+    if isinstance(value, SymView):
+        value = value.owner
     if isinstance(value, Known) and isinstance(value.value, str | bytes | tuple):
         return Known(None, len(value.value))
     if isinstance(value, SymTuple):
         return Known(None, len(value.items))
     if isinstance(value, SymObject):
         contents = vm.contents(value)
-        if contents is None:
+        if value.pytype is set and isinstance(contents, tuple):
+            return Known(None, len(real_set(contents)))
+        if contents is None and value.pytype is dict:
             return vm.outside_length(value)
         if not isinstance(contents, tuple):
-            return break_graph(because.NO_RULE, "len of a dict from outside that was changed")
+            return break_graph(because.NO_RULE, f"len of a {value.pytype.__name__} from outside")
         return Known(None, len(contents))
     if isinstance(value, SymArray) and not value.meta.is_scalar and value.meta.shape:
         return from_dim(vm, value.meta.shape[0])

@@ -6,6 +6,7 @@ Reading is limited to reads that execute nothing: exact types, tuple and list it
 from __future__ import annotations
 
 import abc
+import collections
 import enum
 import types
 from collections.abc import Callable
@@ -129,6 +130,12 @@ def _items(source: Source, items: tuple[object, ...]) -> tuple[SymValue, ...]:
     return tuple(
         Lazy(Source(SourceKind.ITEM, index, source), item) for index, item in enumerate(items)
     )
+
+
+def _container(vm: Machine, value: Lazy) -> SymValue:
+    pytype = type(value.obj)
+    vm.guard(GuardKind.TYPE, _source(value), pytype)
+    return SymObject(value.source, pytype, vm.number_of(value.obj), None, value.obj)
 
 
 def _dict(vm: Machine, value: Lazy) -> SymValue:
@@ -297,6 +304,8 @@ _RULES: Final[dict[type, _Rule]] = {
     tuple: _tuple,
     list: _list,
     dict: _dict,
+    set: _container,
+    collections.deque: _container,
     np.ndarray: _array,
     types.FunctionType: _function,
     types.MethodType: _method,

@@ -7,6 +7,7 @@ to do, and seen by what reads the container later.
 from __future__ import annotations
 
 import operator
+from collections import deque
 from typing import Final
 
 import bcjit.symbolic_vm.break_reasons as because
@@ -17,6 +18,7 @@ from bcjit.symbolic_vm.finalisers import drop
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import call_op, describe, no_rule
 from bcjit.symbolic_vm.operators import as_dim, fold, holds_nan, new_list
+from bcjit.symbolic_vm.set_history import real_set
 from bcjit.symbolic_vm.state import Effect
 from bcjit.symbolic_vm.values import (
     DELETED,
@@ -31,6 +33,7 @@ from bcjit.symbolic_vm.values import (
     SymSlice,
     SymTuple,
     SymValue,
+    SymView,
 )
 
 __all__ = [
@@ -40,8 +43,11 @@ __all__ = [
     "dict_key",
     "dict_lookup",
     "get_item",
+    "holds_key",
     "set_in_dict",
     "set_item",
+    "view_item",
+    "view_items",
     "write_contents",
 ]
 
@@ -61,6 +67,12 @@ def get_item(vm: Machine, value: SymValue, key: SymValue) -> SymValue:
     if isinstance(value, SymObject) and value.pytype is list:
         contents = vm.contents(value)
         assert isinstance(contents, tuple)
+        return _sequence_item(vm, value, contents, key)
+    if isinstance(value, SymObject) and value.pytype is deque and value.source is None:
+        contents = vm.contents(value)
+        assert isinstance(contents, tuple)
+        if isinstance(vm.realize(key), SymSlice):
+            break_graph(because.WOULD_RAISE, "a slice of a deque")
         return _sequence_item(vm, value, contents, key)
     if isinstance(value, SymObject) and value.pytype is dict:
         found = dict_lookup(vm, value, dict_key(vm, key))
@@ -276,6 +288,38 @@ def _holds(vm: Machine, contents: object, oid: int) -> bool:
     if isinstance(contents, tuple):
         return any(_holds(vm, item, oid) for item in contents)
     return False
+
+
+def holds_key(vm: Machine, container: SymValue, item: SymValue) -> bool | None:
+    """Answer ``item in container`` for what finds its items by hash; None for other containers."""
+    container = vm.realize(container)
+    if isinstance(container, SymView) and container.which == "keys":
+        container = container.owner
+    if isinstance(container, Known) and type(container.value) is frozenset:
+        if any(type(known) not in KEY_TYPES for known in container.value):
+            break_graph(because.NO_RULE, "a set with items of other than builtin types")
+        return dict_key(vm, item) in container.value
+    if not isinstance(container, SymObject) or container.pytype not in (dict, set):
+        return None
+    if container.pytype is dict:
+        return dict_lookup(vm, container, dict_key(vm, item)) is not MISSING
+    contents = vm.contents(container)
+    if not isinstance(contents, tuple):
+        break_graph(because.NO_RULE, "in a set from outside")
+    return dict_key(vm, item) in real_set(contents)
+
+
+def view_items(vm: Machine, view: SymView) -> tuple[SymValue, ...]:
+    """Return what a view gives, in order."""
+    items = dict_items(vm, view.owner)
+    return tuple(view_item(view.which, item) for item in items)
+
+
+def view_item(which: str, item: DictItem) -> SymValue:
+    """Return what a view of a dict gives for one of its items."""
+    if which == "keys":
+        return item.spelled
+    return item.value if which == "values" else SymTuple(None, (item.spelled, item.value))
 
 
 def set_item(vm: Machine, value: SymValue, key: SymValue, item: SymValue) -> None:

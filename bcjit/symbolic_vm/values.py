@@ -10,6 +10,7 @@
     ├── SymScalar                 a Python int, float, complex or bool that is only known symbolically
     ├── SymTuple, SymSlice, SymRange
     ├── SymObject                 a list, dict, set or deque; its contents are in the state's heap
+    ├── SymView                   the keys, values or items of a dict
     ├── SymNew                    an instance made in the frame; its attributes are in the state's heap
     ├── SymIterator               an iterator made in the frame; how far it is, is in the state's heap
     ├── SymGenerator              a generator made in the frame; its frame's state is in the heap
@@ -63,6 +64,7 @@ __all__ = [
     "SymSlice",
     "SymTuple",
     "SymValue",
+    "SymView",
     "Unbound",
 ]
 
@@ -147,7 +149,8 @@ class SymRange(SymValue):
 class SymObject(SymValue):
     """A list, dict or set. `initial` holds the contents until the first write puts them into the heap.
 
-    The contents of a list or set are a tuple of values; of a dict a tuple of `DictItem` in order.
+    The contents of a list or deque are a tuple of values; of a dict a tuple of `DictItem` in order; of a set its history,
+    a tuple of `SetStep`.
     One from outside has `initial` None: a list's items are asked of the machine, a dict is read by key.
     """
 
@@ -164,6 +167,15 @@ class SymNew(SymValue):
     pytype: type
     oid: int
     cls: SymValue  # the class itself, for its source
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SymView(SymValue):
+    """The keys, values or items of a dict."""
+
+    pytype: type
+    owner: SymObject
+    which: str
 
 
 class DictItem(NamedTuple):

@@ -482,3 +482,202 @@ def an_object_and_its_dict():
     return world(
         fn, lambda: args(model(), {}, floats(2)), own, lambda: args(model(), {}, floats(2))
     )
+
+
+@entry("effects sets")
+def sets_made_and_changed():
+    def fn(x, seen, k):
+        words = {"delta", "alpha", "beta", k}
+        words.add("gamma")
+        words.discard("alpha")
+        words.update(
+            ["zeta", "eta"],
+        )
+        numbers = set()
+        for n in range(3):
+            numbers.add(n * 1000 + x.shape[0])
+        seen.add(x.shape[0])
+        seen.add((k, 1.5))
+        seen.discard("gone")
+        seen.update([k, "new"])
+        y = x * len(words)
+        inside = k in words, "alpha" in words, 7 not in numbers, k in {"a", "b", "c"}
+        copy = {*words}
+        numbers.remove(1000 + x.shape[0])
+        return y, words, list(words), numbers, inside, copy, {1, 2, 3}, [*{4, 5, 6}], seen
+
+    return world(
+        fn,
+        lambda: args(floats(2), {1, "x"}, "b"),
+        lambda: args(ints(3), set(), "beta"),
+        lambda: args(floats(2), {2.5, None}, 17),
+    )
+
+
+@entry("effects sets raises")
+def sets_that_raise():
+    def fn(x, seen, k):
+        words = {"a"}
+        seen.add("before")
+        if k == 0:
+            words.remove("b")
+        elif k == 1:
+            seen.remove("gone")
+        elif k == 2:
+            seen.add([x])
+        elif k == 3:
+            words = {x}
+        return words, x + 1
+
+    return world(fn, *[lambda k=k: args(floats(2), {1}, k) for k in range(5)])
+
+
+@entry("effects deques")
+def deques_made_and_changed():
+    def fn(x, queue, short):
+        made = collections.deque([x, 1])
+        made.append(x * 2)
+        made.appendleft("first")
+        made.extend((3, 4))
+        made.extendleft([5, 6])
+        last, first = made.pop(), made.popleft()
+        queue.append(made)
+        queue.appendleft(x + 1)
+        queue.extend([last, first])
+        short.append(x.sum())
+        short.extendleft((1, 2))
+        return made, made[0], made[-1] * x, len(made), [*made]
+
+    return world(
+        fn,
+        lambda: args(floats(2), collections.deque(), collections.deque([1, 2], 3)),
+        lambda: args(ints(3), collections.deque([0]), collections.deque(maxlen=1)),
+    )
+
+
+@entry("effects views")
+def views_of_dicts():
+    def fn(x, table):
+        made = {"a": x, "b": x * 2}
+        keys, items = made.keys(), made.items()
+        total = x * 0
+        for name, value in made.items():
+            total = total + value * len(name)
+        for value in made.values():
+            total = total - value
+        made["c"] = total
+        here = "c" in keys, "z" in made, len(items), "a" in table
+        for name, value in table.items():
+            table[name] = (value, name)
+        return total, keys, made.values(), items, here, list(table.values()), [*table.keys()]
+
+    return world(
+        fn,
+        lambda: args(floats(2), {"a": 1, "b": 2}),
+        lambda: args(ints(3), {}),
+        lambda: args(ints(2), {"z": 0}),
+    )
+
+
+@entry("effects views")
+def iterators_of_what_was_changed():
+    def fn(x, items, table):
+        items.append(x)
+        out = []
+        for item in items:
+            out.append(item * 2)
+            if len(out) == 1:
+                print("one")
+        table["new"] = x
+        for name in table:
+            print(name)
+            table[name] = 0
+        for name, value in table.items():
+            out.append((name, value))
+        items.pop(0)
+        backwards = []
+        for item in reversed(items):
+            backwards.append(item * 3)
+        return out, backwards
+
+    return world(
+        fn,
+        lambda: args(floats(2), [1, 2], {"a": 1}),
+        lambda: args(ints(3), [floats(2)], {}),
+    )
+
+
+@entry("effects cells")
+def variables_of_other_functions():
+    count, last = 0, None
+
+    def bump(by):
+        nonlocal count
+        count += by
+        return count
+
+    def keep(value):
+        nonlocal last
+        last = value
+
+    def forget():
+        nonlocal last
+        del last
+
+    def fn(x, k):
+        first = bump(1)
+        second = bump(k)
+        y = x * first + second
+        x[0] = second
+        keep(y)
+        z = y / x
+        if k == 3:
+            forget()
+            keep(first)
+        return z, count, last
+
+    return world(
+        fn,
+        lambda: args(floats(2), 2),
+        lambda: args(ints(3), 3),
+        lambda: args(np.array([0.0, 0.0]), -3),
+        watch=lambda: (count, last),
+    )
+
+
+def counter():
+    n = 0
+
+    def up():
+        nonlocal n
+        n += 1
+        return n
+
+    def down():
+        nonlocal n
+        n -= 1
+        return n
+
+    return up, down
+
+
+@entry("effects cells alias")
+def one_variable_under_two_names():
+    def fn(first, second, x):
+        a = first()
+        b = second()
+        c = first()
+        return x * a + b, c, second()
+
+    def one():
+        up, down = counter()
+        return args(up, down, floats(2))
+
+    def two():
+        return args(counter()[0], counter()[1], floats(2))
+
+    def three():
+        up, _ = counter()
+        return args(up, up, floats(2))
+
+    return world(fn, one, two, three, one)
