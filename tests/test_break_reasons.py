@@ -140,15 +140,15 @@ def dynamic_attribute(thing, x):
     return y + thing.name  # here
 
 
-def outside_write(x, items):
+def outside_write(x):
     y = x + 1
-    items.append(y)  # here
+    Counted.limit = 3  # here
     return y
 
 
 def without_rule(x):
     y = x + 1
-    return y, {1, 2}  # here
+    return y, [1] < [2]  # here
 
 
 def must_know(x):
@@ -233,7 +233,7 @@ SAMPLES: dict[str, Sample] = {
     "BRK008": Sample(unsupported, lambda: (vector(),)),
     "BRK009": Sample(would_raise, lambda: (vector(),)),
     "BRK010": Sample(dynamic_attribute, lambda: (Dynamic(), vector())),
-    "BRK011": Sample(outside_write, lambda: (vector(), [0])),
+    "BRK011": Sample(outside_write, lambda: (vector(),)),
     "BRK012": Sample(without_rule, lambda: (vector(),)),
     "BRK013": Sample(must_know, lambda: (vector(),)),
     "BRK014": Sample(raises, lambda: (vector(),)),

@@ -29,7 +29,7 @@ from bcjit.compiler.recipes import (
     walk,
 )
 from bcjit.compiler.residual import build_residual
-from bcjit.compiler.restore import NOTHING, Restorer
+from bcjit.compiler.restore import NOTHING, Restorer, perform
 from bcjit.config import config
 from bcjit.fx_graph import Graph, Interpreter, NodeKind
 from bcjit.guards import Roots, Source, SourceKind, fetch
@@ -165,6 +165,8 @@ def cases():
         world = entry.make()
         if "large" in entry.tags or not isinstance(world.fn, types.FunctionType):
             continue
+        if "cells" in entry.tags:  # both ways would count in the same variables
+            continue
         try:
             args, kwargs = world.calls[0]()
             values_of(world.fn, args, kwargs)
@@ -217,8 +219,14 @@ def by_restorer(fn, found, whole, args, kwargs):
     roots = Roots(values_of(fn, args, kwargs), fn, None)
     interpreter = Interpreter(found.graph)
     interpreter.run(*[fetch(found.input_sources[node], roots) for node in found.graph.inputs])
-    recipe = RecipeMaker(found.end.state, (), ()).make(whole)
-    return Restorer(roots, found.graph, interpreter.values, fn.__closure__ or ()).make(recipe)
+    maker = RecipeMaker(found.end.state, (), ())
+    recipe, steps = maker.make(whole), maker.steps()
+    restorer = Restorer(roots, found.graph, interpreter.values, fn.__closure__ or ())
+    value = restorer.make(recipe)
+    given = [tuple(restorer.make(operand) for operand in step.operands) for step in steps]
+    for step, operands in zip(steps, given, strict=True):
+        perform(step, operands)
+    return value
 
 
 @pytest.mark.parametrize("name,fn,make", CASES, ids=[case[0] for case in CASES])

@@ -229,7 +229,8 @@ STEPS = {
     SourceKind.ITEM: st.one_of(st.integers(-2, 2), keys),
     SourceKind.LENGTH: st.none(),
     SourceKind.SHAPE: st.integers(0, 2),
-    SourceKind.MEMBER: st.sampled_from(list(MEMBERS)),
+    # The reference evaluator makes the dict of an instance that has none yet.
+    SourceKind.MEMBER: st.sampled_from([name for name in MEMBERS if name != "dict"]),
     SourceKind.CELL_OF: st.integers(0, 1),
 }
 # What is worth trying on a value of this type, with which keys; anything may be tried on anything.

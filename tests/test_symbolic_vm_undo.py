@@ -130,11 +130,12 @@ class Giving(dict):
 
     def wrap(self, op, handler):
         def counted(vm, frame, instruction):
-            leave = handler(vm, frame, instruction)
             self.left -= op not in PROLOGUE
+            over = self.left < 0  # a call counts before what is inlined in it
+            leave = handler(vm, frame, instruction)
             starts = frame.listing.group_at(instruction.offset)[0] is instruction
             before = vm.positions[-1].state.stack
-            if self.left < 0 and starts and op not in PROLOGUE and not any(map(holds_cell, before)):
+            if over and starts and op not in PROLOGUE and not any(map(holds_cell, before)):
                 raise GraphBreak(LIMIT)
             return leave
 

@@ -22,7 +22,17 @@ from bcjit.meta import ArrayMeta, ScalarMeta
 from bcjit.symbolic_vm import Capture, PartSpec, Settings, capture
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.state import Position, State
-from bcjit.symbolic_vm.values import DictItem, Lazy, SymCell, SymObject, SymValue
+from bcjit.symbolic_vm.values import (
+    Appended,
+    Changes,
+    DictItem,
+    Lazy,
+    SymCell,
+    SymInstance,
+    SymNew,
+    SymObject,
+    SymValue,
+)
 
 DOOR = importlib.import_module(
     "bcjit.symbolic_vm.capture"
@@ -77,7 +87,7 @@ def machine_picture(vm: Machine) -> dict[str, object]:
         "inputs": [(node.name, source) for node, source in vm.input_sources.items()],
         "symbol sources": [(str(s), source) for s, source in vm.symbol_sources.items()],
         "records": [(n.name, painter.paint(record)) for n, record in vm.records.items()],
-        "written cell": vm.outside_cell_written,
+        "written cell": [cell.source for cell in vm.outside_cells_written],
     }
 
 
@@ -99,7 +109,9 @@ class Painter:
                 self.paint(value.stack),
                 self.paint(value.locals),
                 self.paint(value.cells),
-                self.paint([(effect.kind, effect.node) for effect in value.effects]),
+                self.paint(
+                    [(e.kind, e.node, e.owner, repr(e.key), e.operands) for e in value.effects]
+                ),
                 len(value.heap),
             )
             self._heap = heap
@@ -112,10 +124,10 @@ class Painter:
             return value
         if isinstance(value, Lazy):
             return "Lazy", value.source, id(value.obj)
-        if isinstance(value, SymObject | SymCell):
+        if isinstance(value, SymObject | SymCell | SymNew | SymInstance):
             known = value.oid in self._numbers
             number = self.number(value.oid)
-            held = self._heap.get(value.oid, value.initial)
+            held = self._heap.get(value.oid, getattr(value, "initial", None))
             return type(value).__name__, value.source, number, None if known else self.paint(held)
         if isinstance(value, SymValue):
             return (
@@ -124,6 +136,10 @@ class Painter:
             )
         if isinstance(value, DictItem):
             return "item", repr(value.key), self.paint(value.value), self.paint(value.spelled)
+        if isinstance(value, Appended | Changes):
+            return type(value).__name__, self.paint(value.items)
+        if isinstance(value, dict):  # attributes
+            return "attributes", [(name, self.paint(held)) for name, held in value.items()]
         if isinstance(value, tuple | list):
             return [self.paint(item) for item in value]
         if isinstance(value, str | bytes | int | float | complex | None):

@@ -17,13 +17,21 @@ import numpy as np
 from bcjit import _core
 from bcjit.bytecode import Op, resume_code
 from bcjit.compiler.error_state import FlagRaised, pending_actions
-from bcjit.compiler.recipes import CannotRebuild, FromGraph, Nothing, Recipe, RecipeMaker, walk
-from bcjit.compiler.restore import NOTHING, Restorer
+from bcjit.compiler.recipes import (
+    CannotRebuild,
+    FromGraph,
+    Nothing,
+    Recipe,
+    RecipeMaker,
+    Step,
+    walk,
+)
+from bcjit.compiler.restore import NOTHING, Restorer, perform
 from bcjit.config import config
 from bcjit.dims import Expr
 from bcjit.errors import BackendError, InternalError
 from bcjit.fx_graph import Graph, Node, NodeKind, is_generated, locate_failure
-from bcjit.guards import Roots
+from bcjit.guards import Roots, SourceKind
 from bcjit.logs import get_logger, once
 from bcjit.records import dataclass
 from bcjit.symbolic_vm import CALL_OPS, PartSpec, Position
@@ -59,13 +67,16 @@ class Record:
 
     frames: tuple[FrameRecord, ...]
     cell_stores: tuple[tuple[Recipe, Recipe], ...]  # cells from outside, and what they hold by now
+    steps: tuple[Step, ...] = ()  # what the program did to objects so far
 
     def operands(self) -> Iterable[Node | Expr]:
         """Yield what must still be known of the graph when it fails."""
         for frame in self.frames:
             for recipe in (*frame.stack, *frame.variables, *frame.cells, frame.namespace):
                 yield from (p.operand for p in walk(recipe) if isinstance(p, FromGraph))
-        for _, recipe in self.cell_stores:
+        others = [recipe for _, recipe in self.cell_stores]
+        others += [recipe for step in self.steps for recipe in step.operands]
+        for recipe in others:
             yield from (p.operand for p in walk(recipe) if isinstance(p, FromGraph))
 
 
@@ -89,13 +100,18 @@ def make_record(positions: tuple[Position, ...], namespaces: tuple[Recipe, ...])
         stores = []
         for position in positions:
             for cell in position.state.cells:
-                if cell is not None and cell.from_outside and cell.oid in innermost.heap:
+                if cell is None or not cell.from_outside or cell.oid not in innermost.heap:
+                    continue
+                if (
+                    cell.source is None or cell.source.kind is not SourceKind.CELL_OF
+                ):  # those are steps
                     contents = innermost.heap[cell.oid]
                     assert isinstance(contents, SymValue)
                     stores.append((maker.make(cell), maker.make(contents)))
+        steps = maker.steps()
     except CannotRebuild:
         return None
-    return Record(frames, tuple(stores))
+    return Record(frames, tuple(stores), steps)
 
 
 def _frame_record(position: Position, namespace: Recipe, maker: RecipeMaker) -> FrameRecord:
@@ -313,20 +329,25 @@ _UFUNC_NAMES: Final = {
 def _resume(
     record: Record, restorer: Restorer, stand_in: object, get_part: GetPart
 ) -> tuple[object, ...]:
-    for cell_recipe, contents in record.cell_stores:
-        cell = restorer.make(cell_recipe)
-        assert isinstance(cell, CellType)
-        value = restorer.make(contents)
-        if value is NOTHING:
-            del cell.cell_contents
-        else:
-            cell.cell_contents = value
+    # Everything is read before anything is changed.
+    stores = [(restorer.make(cell), restorer.make(held)) for cell, held in record.cell_stores]
+    steps = [
+        (step, tuple(restorer.make(operand) for operand in step.operands)) for step in record.steps
+    ]
     for frame in reversed(record.frames[1:]):
         spec, closure, values = _frame_values(frame, restorer, stand_in)
         namespace = restorer.make(frame.namespace)
         code = resume_code(frame.code, frame.offset, spec.stack, spec.bound)
         stand_in = _core.Resumed(code, namespace, closure, values)  # type: ignore[arg-type]  # restored: a dict, by its recipe
     spec, closure, values = _frame_values(record.frames[0], restorer, stand_in)
+    for step, operands in steps:
+        perform(step, operands)
+    for cell, value in stores:
+        assert isinstance(cell, CellType)
+        if value is NOTHING:
+            del cell.cell_contents
+        else:
+            cell.cell_contents = value
     return (get_part(spec), closure, *values)
 
 

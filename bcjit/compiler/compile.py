@@ -278,9 +278,7 @@ class FunctionCompiler:
             graph=graph,
             backend=self.backend_name,
             cause=cause,
-            effects=tuple(
-                f"{effect.kind} {effect.node.name}" for effect in found.end.state.effects
-            ),
+            effects=tuple(effect.text() for effect in found.end.state.effects),
             next_specs=(),
             plain=nothing,
         )
@@ -409,8 +407,8 @@ def _array(value: object) -> np.ndarray[Any, Any]:
 
 def _records(found: Capture) -> tuple[dict[Node, Record | None], Record | None]:
     """Turn the positions of a capture into records, and keep in the graph what they need."""
-    if not found.end.state.effects:
-        return {}, None
+    if not any(effect.node is not None for effect in found.end.state.effects):
+        return {}, None  # what residual code does comes behind the graph
     made: dict[tuple[Position, ...], Record | None] = {}
     records: dict[Node, Record | None] = {}
     end = (found.end_position,)

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, cast
 
 from bcjit.dims import Expr
 from bcjit.fx_graph import Node
-from bcjit.guards import Source, SourceKind
+from bcjit.guards import Source, SourceKind, lookup_in_mro
 from bcjit.records import dataclass
 from bcjit.symbolic_vm.values import (
+    DELETED,
     Known,
     Lazy,
     Null,
@@ -24,12 +25,14 @@ from bcjit.symbolic_vm.values import (
     SymInstance,
     SymIterator,
     SymMethod,
+    SymNew,
     SymObject,
     SymRange,
     SymScalar,
     SymSlice,
     SymTuple,
     SymValue,
+    SymView,
     Unbound,
 )
 
@@ -47,6 +50,7 @@ __all__ = [
     "Nothing",
     "Recipe",
     "RecipeMaker",
+    "Step",
     "walk",
 ]
 
@@ -84,7 +88,10 @@ class FromGraph(Recipe):
 
 @dataclass(frozen=True, slots=True)
 class Build(Recipe):
-    """Make a container: ``kind`` is tuple, list, dict (items alternate key, value), slice, range, cell, method or iterator."""
+    """Make an object: ``kind`` is tuple, list, dict (items alternate key, value), slice, range, cell, method, attribute, iterator, new.
+
+    ``new`` is an instance of a class without attributes: giving it those are `Step`s.
+    """
 
     kind: str
     items: tuple[Recipe, ...]
@@ -110,6 +117,18 @@ class MakeFunction(Recipe):
     closure: Recipe
     annotations: Recipe
     key: int
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Something to do to an object once all values are made: an effect of the program, or a part of making an instance.
+
+    ``kind`` and `key` are those of `Effect`; the first operand is the object.
+    """
+
+    kind: str
+    key: object
+    operands: tuple[Recipe, ...]
 
 
 class CannotRebuild(Exception):
@@ -159,6 +178,7 @@ class RecipeMaker:
         self._keep: list[SymValue] = []  # ids stay unique while values live
         self._open: set[int] = set()
         self._keys = 0
+        self._unfilled: list[tuple[SymNew | SymObject, Recipe]] = []
 
     def make(self, value: SymValue) -> Recipe:
         """Return the recipe of a value; the same one for the same value."""
@@ -196,20 +216,61 @@ class RecipeMaker:
             return FromGraph(value.payload)
         if isinstance(value, SymTuple):
             return self._build("tuple", *value.items)
-        if isinstance(value, SymSlice):
-            return self._build("slice", value.start, value.stop, value.step)
-        if isinstance(value, SymRange):
-            return self._build("range", value.start, value.stop, value.step)
+        if isinstance(value, SymSlice | SymRange):
+            kind = "slice" if isinstance(value, SymSlice) else "range"
+            return self._build(kind, value.start, value.stop, value.step)
         if isinstance(value, SymObject):
             return self._container(value)
         if isinstance(value, SymIterator):
             return self._iterator(value)
+        if isinstance(value, SymView):
+            return Build("view", (self.make(value.owner), Literal(value.which)), self._key())
+        if isinstance(value, SymNew):
+            made = self._build("new", value.cls)
+            self._unfilled.append((value, made))
+            return made
         if isinstance(value, SymMethod):
             return self._method(value)
         if isinstance(value, SymFunction):
             return self._function(value)
         assert not isinstance(value, Lazy | SymInstance), "objects from outside have a source"
         raise CannotRebuild(type(value).__name__)
+
+    def steps(self) -> tuple[Step, ...]:
+        """Return what is to be done to objects once all values are there; called after the last `make`.
+
+        Instances made in the frame get their attributes first: until then nobody can see them.
+        """
+        effects = [effect for effect in self._state.effects if effect.node is None]
+        done = []
+        for effect in effects:
+            assert effect.owner is not None
+            operands = tuple(self.make(value) for value in (effect.owner, *effect.operands))
+            done.append(Step(effect.kind, effect.key, operands))
+        filling = []
+        while self._unfilled:
+            new, made = self._unfilled.pop(0)
+            if isinstance(new, SymObject):
+                filling += self._set_steps(new, made)
+                continue
+            attributes = self._state.heap.get(new.oid, {})
+            assert isinstance(attributes, dict)
+            setter: object = object.__setattr__
+            plain = lookup_in_mro(new.pytype, "__setattr__") is setter
+            kind = "setattr" if plain else "plain_setattr"
+            for name, value in attributes.items():
+                if value is not DELETED:
+                    filling.append(Step(kind, name, (made, self.make(value))))
+        return (*filling, *done)
+
+    def _set_steps(self, value: SymObject, made: Recipe) -> list[Step]:
+        """Return what was done to a set made in the frame, so that its order is the same."""
+        steps = self.contents(value)
+        assert isinstance(steps, tuple)
+        return [
+            Step("method", getattr(set, step.method), (made, self.make(step.operand)))
+            for step in steps
+        ]
 
     def contents(self, value: SymObject | SymCell) -> object:
         """Return what a mutable object holds in the state."""
@@ -225,7 +286,11 @@ class RecipeMaker:
                 for part in (self.make(item.spelled), self.make(item.value))
             )
             return Build("dict", items, self._key())
-        return self._build("list", *contents)
+        if value.pytype is set:
+            made = self._build("set")
+            self._unfilled.append((value, made))
+            return made
+        return self._build("list" if value.pytype is list else "deque", *contents)
 
     def _cell(self, value: SymCell) -> Recipe:
         if value.oid in self._slots:

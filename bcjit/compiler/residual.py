@@ -24,9 +24,17 @@ from bcjit.compiler.recipes import (
     Nothing,
     Recipe,
     RecipeMaker,
+    Step,
     walk,
 )
-from bcjit.compiler.restore import make_cell, make_function, make_iterator, make_method
+from bcjit.compiler.restore import (
+    make_cell,
+    make_deque,
+    make_function,
+    make_iterator,
+    make_method,
+    make_view,
+)
 from bcjit.dims import Expr
 from bcjit.fx_graph import Node
 from bcjit.guards import Source, SourceKind, lookup_in_mro
@@ -47,6 +55,8 @@ _MEMBERS: Final[Mapping[str, str]] = {
     "self": "__self__",
     "func": "__func__",
     "fget": "fget",
+    "fset": "fset",
+    "dict": "__dict__",
 }
 _CONDITIONAL: Final = frozenset(
     {
@@ -59,6 +69,19 @@ _CONDITIONAL: Final = frozenset(
     }
 )
 MOST_DIRECT: Final = 24  # BCJIT_SMALL_VALUES of csrc/core.h
+_APPENDS: Final[Mapping[object, Op]] = {
+    list.append: Op.LIST_APPEND,
+    list.extend: Op.LIST_EXTEND,
+}
+# The instruction that does a step.
+_STEP_OPS: Final[Mapping[str, Callable[[object], tuple[Op, object]]]] = {
+    "setattr": lambda key: (Op.STORE_ATTR, key),
+    "delattr": lambda key: (Op.DELETE_ATTR, key),
+    "setitem": lambda _: (Op.STORE_SUBSCR, None),
+    "delitem": lambda _: (Op.DELETE_SUBSCR, None),
+    "setcell": lambda _: (Op.STORE_ATTR, "cell_contents"),
+    "delcell": lambda _: (Op.DELETE_ATTR, "cell_contents"),
+}
 _LEAVES: Final = frozenset({Op.RETURN_VALUE, Op.RAISE_VARARGS, Op.RERAISE})
 _DONE: Final = object()  # what an exhausted iterator gives
 
@@ -142,6 +165,10 @@ _HELPERS: Final[Mapping[str, Callable[..., object]]] = {
     "method": make_method,
     "range": range,
     "iterator": make_iterator,
+    "new": object.__new__,
+    "set": set,
+    "deque": make_deque,
+    "view": make_view,
 }
 
 
@@ -178,6 +205,10 @@ class _Writer:
         self._shared: Counter[int] = Counter()
         self._temps: dict[int, str] = {}
         self._output_uses: Counter[int] = Counter()
+        self._held: dict[
+            int, str
+        ] = {}  # operands of steps in temporaries, by the identity of their recipes
+        self._held_uses: Counter[int] = Counter()
         self._input_set = {node: capture.input_sources[node] for node in inputs}
         self._handlers: list[_Handler] = []
         listing = capture.frame.listing
@@ -193,12 +224,14 @@ class _Writer:
         if isinstance(end, ReturnExit):
             value = self._resolve(maker.make(end.value))
             cells = self._cell_changes(maker, state)
-            self._plan([value, *(recipe for _, recipe in cells)])
+            steps = self._steps(maker)
+            self._plan([value, *(recipe for _, recipe in cells)], steps)
             self._enter()
+            self._hold(steps)
             self._load(value)
-            self._store_cells(cells)
+            self._store(cells, steps)
             self.builder.return_value()
-            if not cells:
+            if not cells and not steps:
                 direct = self._direct(value)
         else:
             self._write_break(maker, end)
@@ -262,10 +295,36 @@ class _Writer:
                 self.outputs.setdefault(part.operand, len(self.outputs))
         return recipe
 
-    def _plan(self, recipes: Iterable[Recipe]) -> None:
+    def _steps(self, maker: RecipeMaker) -> tuple[Step, ...]:
+        steps = maker.steps()
+        for step in steps:
+            for operand in step.operands:
+                self._resolve(operand)
+        return steps
+
+    def _plan(self, recipes: Iterable[Recipe], steps: Iterable[Step]) -> None:
         """Count uses, so that shared objects are made once and outputs are let go at their last use."""
         for recipe in recipes:
             self._count(recipe)
+        for step in steps:
+            for operand in step.operands:
+                if self._must_hold(operand):
+                    self._held_uses[id(operand)] += 1
+                if self._held_uses[id(operand)] <= 1:
+                    self._count(operand)
+
+    def _must_hold(self, recipe: Recipe) -> bool:
+        """Whether an operand of a step must be made before the first step is done."""
+        if isinstance(recipe, FromGraph):
+            return recipe.operand not in self.outputs
+        if isinstance(recipe, FromSource):
+            return not self._is_argument(recipe.source)
+        return not isinstance(recipe, Literal | Closure)
+
+    def _is_argument(self, source: Source) -> bool:
+        return source.kind is SourceKind.LOCAL and not (
+            self.first and cast("tuple[int, str]", source.key)[1] in self.code.co_cellvars
+        )
 
     def _count(self, recipe: Recipe) -> None:
         if isinstance(recipe, FromGraph):
@@ -424,6 +483,63 @@ class _Writer:
             builder.load_const(constant)
         builder.call(len(sources) + len(constants))
 
+    # ------------------------------------------------------------------ effects
+    def _hold(self, steps: Iterable[Step]) -> None:
+        """Make the operands of steps: nothing may be read once the first is done."""
+        for step in steps:
+            for operand in step.operands:
+                if self._must_hold(operand) and id(operand) not in self._held:
+                    name = self._held[id(operand)] = self.builder.temp()
+                    self._load(operand)
+                    self.builder.store_fast(name)
+
+    def _load_held(self, recipe: Recipe) -> None:
+        name = self._held.get(id(recipe))
+        if name is None:
+            self._load(recipe)
+            return
+        self.builder.load_fast(name)
+        self._held_uses[id(recipe)] -= 1
+        if self._held_uses[id(recipe)] == 0:
+            self.builder.delete_fast(name)
+
+    def _do(self, step: Step) -> None:
+        """Do a step, leaving the stack as it was."""
+        builder = self.builder
+        owner, *operands = step.operands
+        append = _APPENDS.get(step.key) if step.kind == "method" else None
+        if append is not None:  # not a call: signals are not looked for between effects
+            self._load_held(owner)
+            self._load_held(operands[0])
+            builder.emit(append, 1)
+            builder.pop()
+            return
+        if step.kind in ("method", "plain_setattr"):
+            builder.begin_call()
+            plain = step.kind == "plain_setattr"
+            builder.load_const(object.__setattr__ if plain else step.key)
+            builder.end_callable()
+            self._load_held(owner)
+            if plain:
+                builder.load_const(step.key)
+            for operand in operands:
+                self._load_held(operand)
+            builder.call(len(step.operands) + plain)
+            builder.pop()
+            return
+        key, value = None, None
+        if step.kind in ("setitem", "delitem"):
+            key, *rest = operands
+            value = rest[0] if rest else None
+        elif operands:
+            (value,) = operands
+        if value is not None:
+            self._load_held(value)
+        self._load_held(owner)
+        if key is not None:
+            self._load_held(key)
+        builder.emit(*_STEP_OPS[step.kind](step.key))
+
     # ------------------------------------------------------------------ cells and locals
     def _cell_changes(self, maker: RecipeMaker, state: State) -> list[tuple[str, Recipe]]:
         """Return what must be stored into the frame's cells: `Nothing` empties one."""
@@ -437,10 +553,14 @@ class _Writer:
                 changes.append((name, self._resolve(maker.make(contents))))
         return changes
 
-    def _store_cells(self, changes: list[tuple[str, Recipe]]) -> None:
+    def _store(self, changes: list[tuple[str, Recipe]], steps: Iterable[Step]) -> None:
+        """Do what the program did to objects, then store the frame's cells."""
         for _, recipe in changes:
             if not isinstance(recipe, Nothing):
                 self._load(recipe)
+        for step in steps:
+            self._do(step)
+        self._protect_start()
         for name, recipe in reversed(changes):
             if isinstance(recipe, Nothing):
                 self.builder.emit(Op.DELETE_DEREF, name)
@@ -474,8 +594,10 @@ class _Writer:
             if not _is_own_argument(recipe, name):
                 variables.append((name, recipe))
         cells = self._cell_changes(maker, state)
-        self._plan([*operands, *lower, *(r for _, r in variables), *(r for _, r in cells)])
+        steps = self._steps(maker)
+        self._plan([*operands, *lower, *(r for _, r in variables), *(r for _, r in cells)], steps)
         self._enter()
+        self._hold(steps)
         # What lies below the operands stays below them: temporaries would be seen by locals().
         for recipe in lower:
             self._load(recipe)
@@ -487,8 +609,7 @@ class _Writer:
                 self._load(recipe)
         for _, recipe in variables:
             self._load(recipe)
-        self._protect_start()
-        self._store_cells(cells)
+        self._store(cells, steps)
         for name, _ in reversed(variables):
             self.builder.store_fast(name)
         for name in unbind:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 import types
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,6 +22,7 @@ from bcjit.compiler.recipes import (
     MakeFunction,
     Nothing,
     Recipe,
+    Step,
 )
 from bcjit.dims import Expr, Symbol
 from bcjit.fx_graph import Graph, Node, NodeKind, map_operand
@@ -33,9 +35,12 @@ __all__ = [
     "NOTHING",
     "Restorer",
     "make_cell",
+    "make_deque",
     "make_function",
     "make_iterator",
     "make_method",
+    "make_view",
+    "perform",
 ]
 
 NOTHING = object()  # a NULL or an unbound local
@@ -49,6 +54,16 @@ def make_cell(*contents: object) -> CellType:
 def make_method(function: object, owner: object) -> types.MethodType:
     """Return a bound method."""
     return types.MethodType(function, owner)  # type: ignore[arg-type]
+
+
+def make_deque(*items: object) -> deque[object]:
+    """Return a deque of these items."""
+    return deque(items)
+
+
+def make_view(owner: dict[object, object], which: str) -> object:
+    """Return the keys, values or items of a dict."""
+    return getattr(owner, which)()
 
 
 def make_iterator(kind: str, state: IteratorState, *parts: object) -> Iterator[object]:
@@ -100,6 +115,29 @@ def make_function(
         made.__annotations__ = annotations
     made.__qualname__ = code.co_qualname
     return made
+
+
+def perform(step: Step, values: tuple[object, ...]) -> None:
+    """Do a step to an object: the first value."""
+    owner, *operands = values
+    kind, key = step.kind, step.key
+    if kind == "setattr":
+        setattr(owner, str(key), *operands)
+    elif kind == "plain_setattr":
+        object.__setattr__(owner, str(key), *operands)
+    elif kind == "delattr":
+        delattr(owner, str(key))
+    elif kind == "setitem":
+        operator.setitem(owner, *operands)  # type: ignore[call-overload]  # what it is was guarded
+    elif kind == "delitem":
+        operator.delitem(owner, *operands)  # type: ignore[call-overload]
+    elif kind == "setcell":
+        (owner.cell_contents,) = operands  # type: ignore[attr-defined]
+    elif kind == "delcell":
+        del owner.cell_contents  # type: ignore[attr-defined]
+    else:
+        assert kind == "method", kind
+        key(owner, *operands)  # type: ignore[operator]
 
 
 class Restorer:
@@ -178,11 +216,16 @@ class Restorer:
             return make_cell(*(item for item in items if item is not NOTHING))
         if kind == "attribute":
             return getattr(items[0], str(items[1]))
+        if kind == "new":
+            return object.__new__(items[0])  # type: ignore[arg-type]  # a class, by its recipe
         makers = {
             "slice": slice,
             "range": range,
             "method": make_method,
             "iterator": make_iterator,
+            "set": set,
+            "deque": make_deque,
+            "view": make_view,
         }
         return makers[kind](*items)  # type: ignore[operator]
 

@@ -2,7 +2,7 @@
 #include "guards.h"
 
 /* C members without a public accessor, read through the type's own member descriptor. */
-static PyMemberDef *property_fget, *staticmethod_func, *classmethod_func, *super_self,
+static PyMemberDef *property_fget, *property_fset, *staticmethod_func, *classmethod_func, *super_self,
     *super_class_self;
 
 static PyMemberDef *member_of(PyTypeObject *type, const char *name)
@@ -27,6 +27,7 @@ int bcjit_sources_init(void)
 {
     struct { PyMemberDef **to; PyTypeObject *type; const char *name; } wanted[] = {
         {&property_fget, &PyProperty_Type, "fget"},
+        {&property_fset, &PyProperty_Type, "fset"},
         {&staticmethod_func, &PyStaticMethod_Type, "__func__"},
         {&classmethod_func, &PyClassMethod_Type, "__func__"},
         {&super_self, &PySuper_Type, "__self__"},
@@ -321,6 +322,11 @@ static bool member(Check *check, enum member which, PyObject *base, Slot *slot)
     case MEMBER_FUNC: return member_of_func(check, base, slot);
     case MEMBER_FGET:
         return Py_IS_TYPE(base, &PyProperty_Type) && c_member(check, property_fget, base, slot);
+    case MEMBER_FSET:
+        return Py_IS_TYPE(base, &PyProperty_Type) && c_member(check, property_fset, base, slot);
+    case MEMBER_DICT:       /* None while the attributes are in no dict, which is not made */
+        return object_or_none(
+            PyType_Check(base) ? NULL : bcjit_instance_storage(base).dict, slot);
     case MEMBER_CLASS_SELF:
         return Py_IS_TYPE(base, &PySuper_Type) && c_member(check, super_class_self, base, slot);
     default: return member_of_function(which, base, slot);

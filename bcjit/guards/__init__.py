@@ -6,7 +6,15 @@ not know what a graph is.
 """
 
 from bcjit.guards.compile import compile_guards, specification
-from bcjit.guards.evaluate import Roots, Unavailable, fetch, first_failing, holds, lookup_in_mro
+from bcjit.guards.evaluate import (
+    Roots,
+    Unavailable,
+    fetch,
+    first_failing,
+    holds,
+    lookup_in_mro,
+    own_dict,
+)
 from bcjit.guards.guard import DEAD, Guard, GuardKind, Identity, SymbolicRelation, relation_guard
 from bcjit.guards.sentence import describe, sentence
 from bcjit.guards.source import MEMBERS, Source, SourceKind
@@ -28,6 +36,7 @@ __all__ = [
     "first_failing",
     "holds",
     "lookup_in_mro",
+    "own_dict",
     "relation_guard",
     "sentence",
     "specification",

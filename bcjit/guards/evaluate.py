@@ -22,7 +22,7 @@ from bcjit.records import dataclass
 if TYPE_CHECKING:
     from bcjit.dims import Symbol
 
-__all__ = ["Roots", "Unavailable", "fetch", "first_failing", "holds", "same_dtype"]
+__all__ = ["Roots", "Unavailable", "fetch", "first_failing", "holds", "own_dict", "same_dtype"]
 
 
 class Unavailable(LookupError):
@@ -99,12 +99,20 @@ def _looks_up_plainly(cls: type) -> bool:
 
 def _instance_dict(value: object) -> dict[object, object]:
     """Return the instance's dict, through the descriptor that the class which brought it was given."""
+    found = own_dict(value)
+    return {} if found is None else found
+
+
+def own_dict(value: object) -> dict[object, object] | None:
+    """Return the dict with an instance's attributes, None if it has none; nothing is asked of classes."""
+    if is_class(value):
+        return None
     for ancestor in _TYPE_MRO.__get__(type(value)):
         descriptor = _TYPE_DICT.__get__(ancestor).get("__dict__")
         # A getset where the instance has it; a member in C types that always have one.
         if type(descriptor) in (types.GetSetDescriptorType, types.MemberDescriptorType):
             return cast("dict[object, object]", descriptor.__get__(value))
-    return {}
+    return None
 
 
 def instance_attribute(value: object, name: str) -> object:
@@ -252,11 +260,14 @@ _READERS: Final[dict[str, dict[type, Callable[[object], object]]]] = {
         (types.MethodType, "__func__"), (staticmethod, "__func__"), (classmethod, "__func__")
     ),
     "fget": _readers((property, "fget")),
+    "fset": _readers((property, "fset")),
     "class_self": _readers((super, "__self_class__")),
 }
 
 
 def _member(key: Any, base: object, _roots: Roots) -> object:
+    if key == "dict":
+        return own_dict(base)
     reader = _READERS[key].get(type(base))
     if reader is None:
         raise Unavailable(f"it is not an object with {key}")

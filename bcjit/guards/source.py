@@ -57,6 +57,8 @@ MEMBERS: Final[dict[str, str]] = {
     "func": "__func__",  # bound methods, staticmethod and classmethod objects
     "fget": "fget",  # properties
     "class_self": "__self_class__",  # super objects
+    "fset": "fset",  # properties
+    "dict": "__dict__",  # of an instance or a module; None while there is none (the C tree makes none)
 }
 
 _CONSTANT_TYPES: Final[frozenset[type]] = frozenset(

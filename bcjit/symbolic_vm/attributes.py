@@ -22,19 +22,30 @@ from bcjit.symbolic_vm.numpy_calls import call_op, describe
 from bcjit.symbolic_vm.operators import as_dim, from_dim, pytype_of
 from bcjit.symbolic_vm.realize import PLAIN_METACLASSES, member
 from bcjit.symbolic_vm.values import (
+    DELETED,
+    Changes,
     Known,
     Lazy,
     SymArray,
     SymFunction,
     SymInstance,
     SymMethod,
+    SymNew,
     SymObject,
     SymScalar,
     SymTuple,
     SymValue,
 )
 
-__all__ = ["get_attribute", "has_attribute"]
+__all__ = [
+    "MISSING",
+    "class_of",
+    "get_attribute",
+    "has_attribute",
+    "namespace_of",
+    "raw_in_mro",
+    "stored",
+]
 
 # How a property is read: given by the call layer, which inlines the getter.
 CallProperty = Callable[[Machine, SymValue, SymValue], SymValue]
@@ -62,7 +73,7 @@ def get_attribute(vm: Machine, value: SymValue, name: str, call_property: CallPr
     value = vm.realize(value)
     if isinstance(value, SymArray):
         return _array_attribute(vm, value, name)
-    if isinstance(value, SymInstance):
+    if isinstance(value, SymInstance | SymNew):
         return _instance_attribute(vm, value, name, call_property)
     if isinstance(value, Known):
         if isinstance(value.value, types.ModuleType):
@@ -85,7 +96,7 @@ def has_attribute(vm: Machine, value: SymValue, name: str) -> bool:
     if pytype in (np.ndarray, tuple, list, dict, str, int, float, complex, bool, type(None)) or (
         issubclass(pytype, np.generic)
     ):
-        return _raw_in_mro(pytype, name) is not _MISSING  # not hasattr: the metaclass has more
+        return raw_in_mro(pytype, name) is not MISSING  # not hasattr: the metaclass has more
     return break_graph(because.ATTRIBUTE, f"hasattr(..., {name!r}) of {describe(value)}")
 
 
@@ -138,22 +149,50 @@ _DTYPE_FIELDS: Final = ("kind", "itemsize", "name", "char", "num", "type", "str"
 
 
 # ---------------------------------------------------------------------- objects from outside
+def namespace_of(vm: Machine, module: Known) -> SymObject:
+    """Return the dict of a module; its source is the module, which is what is compared with other objects."""
+    assert module.source is not None
+    assert isinstance(module.value, types.ModuleType)
+    namespace = types.ModuleType.__getattribute__(module.value, "__dict__")
+    source = member(module.source, "dict")
+    return SymObject(source, dict, vm.number_of(namespace), None, namespace)
+
+
+def class_of(value: SymInstance | SymNew) -> Source:
+    """Return the source of an object's class."""
+    if isinstance(value, SymNew):
+        assert value.cls.source is not None
+        return value.cls.source
+    assert value.source is not None
+    return Source(SourceKind.TYPE, None, value.source)
+
+
 def _module_attribute(vm: Machine, value: Known, module: types.ModuleType, name: str) -> SymValue:
     namespace = types.ModuleType.__getattribute__(module, "__dict__")
-    if value.source is None or name not in namespace:
+    if value.source is None:
+        return break_graph(because.ATTRIBUTE, f"module {module.__name__}.{name}")
+    changed = vm.contents(namespace_of(vm, value))
+    if isinstance(changed, Changes):
+        known = changed.find(name)
+        if known is DELETED:
+            return break_graph(because.ATTRIBUTE, f"module {module.__name__}.{name} was deleted")
+        if known is not None:
+            return known
+    if name not in namespace:
         return break_graph(because.ATTRIBUTE, f"module {module.__name__}.{name}")
     return vm.present(Source(SourceKind.MODULE_ATTR, name, value.source), namespace[name])
 
 
-def _raw_in_mro(cls: type, name: str) -> object:
+def raw_in_mro(cls: type, name: str) -> object:
+    """Return what ``_PyType_Lookup`` (Objects/typeobject.c) finds, `MISSING` for nothing."""
     for base in type.__getattribute__(cls, "__mro__"):
         namespace = type.__getattribute__(base, "__dict__")
         if name in namespace:
             return namespace[name]
-    return _MISSING
+    return MISSING
 
 
-_MISSING: Final = object()
+MISSING: Final = object()
 
 
 def _class_attribute(vm: Machine, value: Known, cls: type, name: str) -> SymValue:
@@ -161,10 +200,10 @@ def _class_attribute(vm: Machine, value: Known, cls: type, name: str) -> SymValu
         return break_graph(because.ATTRIBUTE, f"{cls.__name__}.{name}: its metaclass may run code")
     if name == "__name__" and not cls.__flags__ & (1 << 9):  # Py_TPFLAGS_HEAPTYPE: can be renamed
         return Known(None, cls.__name__)
-    if isinstance(_raw_in_mro(type(cls), name), _DATA_DESCRIPTORS):
+    if isinstance(raw_in_mro(type(cls), name), _DATA_DESCRIPTORS):
         return break_graph(because.ATTRIBUTE, f"{cls.__name__}.{name}")
-    raw = _raw_in_mro(cls, name)
-    if raw is _MISSING:
+    raw = raw_in_mro(cls, name)
+    if raw is MISSING:
         return break_graph(because.ATTRIBUTE, f"{cls.__name__}.{name} does not exist")
     if value.source is None:
         if isinstance(raw, types.MethodDescriptorType | types.WrapperDescriptorType):
@@ -192,27 +231,29 @@ def _bind_in_class(
 
 
 def _is_descriptor(raw: object) -> bool:
-    return _raw_in_mro(type(raw), "__get__") is not _MISSING
+    return raw_in_mro(type(raw), "__get__") is not MISSING
 
 
 _DATA_DESCRIPTORS: Final = (types.GetSetDescriptorType, types.MemberDescriptorType, property)
 
 
 def _instance_attribute(
-    vm: Machine, value: SymInstance, name: str, call_property: CallProperty
+    vm: Machine, value: SymInstance | SymNew, name: str, call_property: CallProperty
 ) -> SymValue:
     """Mirror ``PyObject_GenericGetAttr`` (Objects/object.c): data descriptor, instance, class."""
     cls = value.pytype
     if issubclass(cls, np.ndarray):  # isinstance would ask the object for its __class__
         break_graph(because.NOT_NUMERIC, f"{cls.__name__}.{name}")
     generic = (
-        _raw_in_mro(cls, "__getattribute__") is object.__getattribute__
-        and _raw_in_mro(cls, "__getattr__") is _MISSING
+        raw_in_mro(cls, "__getattribute__") is object.__getattribute__
+        and raw_in_mro(cls, "__getattr__") is MISSING
     )
-    if type(cls) not in PLAIN_METACLASSES or not generic or value.source is None:
+    outside = isinstance(value, SymInstance)
+    if type(cls) not in PLAIN_METACLASSES or not generic or (outside and value.source is None):
         return break_graph(because.ATTRIBUTE, f"{cls.__name__}.{name}")
-    raw = _raw_in_mro(cls, name)
-    in_class = Source(SourceKind.MRO, name, Source(SourceKind.TYPE, None, value.source))
+    raw = raw_in_mro(cls, name)
+    where = class_of(value)
+    in_class = Source(SourceKind.MRO, name, where)
     kind = type(raw)
     if kind is property:
         vm.realize(Lazy(in_class, raw))
@@ -220,36 +261,56 @@ def _instance_attribute(
             break_graph(because.ATTRIBUTE, f"{cls.__name__}.{name} is write-only")
         getter = Lazy(member(in_class, "fget"), raw.fget)  # type: ignore[attr-defined]
         return call_property(vm, getter, value)
-    if raw is _MISSING or kind is types.MemberDescriptorType:
-        stored = _stored(value.obj, name, raw)
-        if stored is _MISSING:
-            return break_graph(because.ATTRIBUTE, f"{cls.__name__}.{name} is not set")
-        return vm.present(Source(SourceKind.ATTR, name, value.source), stored)
-    if _raw_in_mro(kind, "__set__") is not _MISSING:
+    if raw is object.__dict__["__class__"]:
+        return value.cls if isinstance(value, SymNew) else Known(where, cls)
+    slot = raw is MISSING or kind is types.MemberDescriptorType
+    if not slot and raw_in_mro(kind, "__set__") is not MISSING:
         return break_graph(because.ATTRIBUTE, f"{cls.__name__}.{name}: a data descriptor")
-    stored = _stored(value.obj, name, _MISSING)
-    if stored is not _MISSING:
-        return vm.present(Source(SourceKind.ATTR, name, value.source), stored)
-    vm.guard(GuardKind.NO_INSTANCE_ATTR, value.source, name)
+    own = _own_attribute(vm, value, name, raw, slot=slot)
+    if own is not None:
+        return own
+    if slot:
+        return break_graph(because.ATTRIBUTE, f"{cls.__name__}.{name} is not set")
     if kind is types.FunctionType or issubclass(kind, Dispatcher):
         return SymMethod(None, value, vm.present(in_class, raw))
     if kind in (types.MethodDescriptorType, types.WrapperDescriptorType):
         return SymMethod(None, value, vm.realize(Lazy(in_class, raw)))
-    owner = Known(
-        Source(SourceKind.TYPE, None, value.source), cls
-    )  # the type is guarded with the instance
+    owner = Known(where, cls)  # the type is guarded with the instance
     return _bind_in_class(vm, owner, in_class, raw, name)
 
 
-def _stored(obj: object, name: str, raw: object) -> object:
+def _own_attribute(
+    vm: Machine, value: SymInstance | SymNew, name: str, raw: object, *, slot: bool
+) -> SymValue | None:
+    """Return what the object itself has under a name, None for nothing; `slot` says that the class has nothing."""
+    if isinstance(value, SymInstance):
+        vm.meet(value)
+    attributes = vm.state.heap.get(value.oid, {})
+    assert isinstance(attributes, dict)
+    changed = attributes.get(name)
+    if changed is not None:
+        assert isinstance(changed, SymValue)
+        return None if changed is DELETED else changed
+    if isinstance(value, SymNew):
+        return None
+    assert value.source is not None
+    live = stored(value.obj, name, raw if slot else MISSING)
+    if live is not MISSING:
+        return vm.present(Source(SourceKind.ATTR, name, value.source), live)
+    if not slot:
+        vm.guard(GuardKind.NO_INSTANCE_ATTR, value.source, name)
+    return None
+
+
+def stored(obj: object, name: str, raw: object) -> object:
     """Read what the object itself holds: a slot, or an item of its dict."""
     if isinstance(raw, types.MemberDescriptorType):
         try:
             return raw.__get__(obj, type(obj))
-        except AttributeError:
-            return _MISSING
+        except (AttributeError, TypeError):  # empty, or the slot of another class
+            return MISSING
     try:
         namespace = object.__getattribute__(obj, "__dict__")
     except AttributeError:
-        return _MISSING
-    return namespace.get(name, _MISSING) if type(namespace) is dict else _MISSING
+        return MISSING
+    return namespace.get(name, MISSING) if type(namespace) is dict else MISSING

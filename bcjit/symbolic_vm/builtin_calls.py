@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -16,9 +17,10 @@ import bcjit.symbolic_vm.break_reasons as because
 from bcjit import ops
 from bcjit.dims import Expr, Relation
 from bcjit.guards import Source, SourceKind
+from bcjit.symbolic_vm.attribute_writes import delete_attribute, set_attribute
 from bcjit.symbolic_vm.attributes import has_attribute
 from bcjit.symbolic_vm.break_reasons import break_graph
-from bcjit.symbolic_vm.calls import builtin, get
+from bcjit.symbolic_vm.calls import builtin, call_setter, get
 from bcjit.symbolic_vm.iterators import drain, is_iterator
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import call_op, call_scalar, describe
@@ -33,20 +35,24 @@ from bcjit.symbolic_vm.operators import (
     pytype_of,
     truth,
 )
-from bcjit.symbolic_vm.subscripts import dict_items, with_item, write_contents
+from bcjit.symbolic_vm.set_history import items_in_order
+from bcjit.symbolic_vm.subscripts import dict_items, view_items, with_item, write_contents
 from bcjit.symbolic_vm.values import (
+    Changes,
     DictItem,
     Known,
     SymArray,
     SymFunction,
     SymInstance,
     SymMethod,
+    SymNew,
     SymObject,
     SymRange,
     SymScalar,
     SymSlice,
     SymTuple,
     SymValue,
+    SymView,
 )
 
 __all__ = ["items_of"]
@@ -68,10 +74,16 @@ def items_of(vm: Machine, value: SymValue, what: str) -> Args:
     if isinstance(value, SymObject):
         if value.pytype is dict:
             return tuple(item.spelled for item in dict_items(vm, value))
-        if value.pytype is list:
+        if value.pytype is list or (value.pytype is deque and value.source is None):
             contents = vm.contents(value)
             assert isinstance(contents, tuple)
             return contents
+        if value.pytype is set and value.source is None:
+            contents = vm.contents(value)
+            assert isinstance(contents, tuple)
+            return items_in_order(contents)
+    if isinstance(value, SymView):
+        return view_items(vm, value)
     if isinstance(value, SymRange):
         bounds: list[Any] = [
             vm.constant(part, "length of a range") for part in (value.start, value.stop, value.step)
@@ -94,6 +106,9 @@ HEAP_TYPE: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class of the program, which 
 @builtin(len)
 def _len(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     _positional("len", args, kwargs, 1, 1)
+    value = vm.realize(args[0])
+    if isinstance(value, SymObject) and isinstance(vm.contents(value), Changes):
+        return Known(None, len(dict_items(vm, value)))
     return length(vm, args[0])
 
 
@@ -193,6 +208,8 @@ def _type(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     _positional("type", args, kwargs, 1, 1)
     pytype = pytype_of(vm, args[0])
     value = vm.realize(args[0])
+    if isinstance(value, SymNew):
+        return value.cls
     if isinstance(value, SymInstance) and value.source is not None:
         return Known(Source(SourceKind.TYPE, None, value.source), pytype)
     return Known(None, pytype)
@@ -346,6 +363,36 @@ def _getattr(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     if len(args) == 3 and not has_attribute(vm, args[0], name):
         return args[2]
     return get(vm, args[0], name)
+
+
+@builtin(setattr)
+def _setattr(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    _positional("setattr", args, kwargs, 3, 3)
+    name = vm.constant(args[1], "name of an attribute")
+    if type(name) is not str:
+        break_graph(because.WOULD_RAISE, "setattr with a name that is not a str")
+    set_attribute(vm, args[0], name, args[2], call_setter)
+    return Known(None, None)
+
+
+@builtin(delattr)
+def _delattr(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    _positional("delattr", args, kwargs, 2, 2)
+    name = vm.constant(args[1], "name of an attribute")
+    if type(name) is not str:
+        break_graph(because.WOULD_RAISE, "delattr with a name that is not a str")
+    delete_attribute(vm, args[0], name)
+    return Known(None, None)
+
+
+@builtin(object.__setattr__)
+def _object_setattr(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    _positional("object.__setattr__", args, kwargs, 3, 3)
+    name = vm.constant(args[1], "name of an attribute")
+    if type(name) is not str:
+        break_graph(because.WOULD_RAISE, "a name that is not a str")
+    set_attribute(vm, args[0], name, args[2], call_setter, plain=True)
+    return Known(None, None)
 
 
 @builtin(hasattr)

@@ -20,6 +20,7 @@ from bcjit.bytecode import decode
 from bcjit.errors import GraphBreak
 from bcjit.symbolic_vm.attributes import get_attribute
 from bcjit.symbolic_vm.break_reasons import break_graph
+from bcjit.symbolic_vm.instances import construct, is_plain_class
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import call_op, describe
 from bcjit.symbolic_vm.refusals import refusal
@@ -37,7 +38,7 @@ from bcjit.symbolic_vm.values import (
     SymValue,
 )
 
-__all__ = ["BUILTINS", "builtin", "call", "call_property", "marked"]
+__all__ = ["BUILTINS", "builtin", "call", "call_property", "call_setter", "marked"]
 
 BuiltinRule = Callable[[Machine, tuple[SymValue, ...], Mapping[str, SymValue]], SymValue]
 # Rules for builtin functions, types and methods of builtin types; filled by ``builtin_calls`` and ``method_calls``.
@@ -86,6 +87,9 @@ def call(
             break_graph(reason, function.qualname)
         return inline(vm, function, tuple(args), kwargs)
     if isinstance(function, Known):
+        target = function.value
+        if is_plain_class(target) and marked(target) is None and ops.lookup(target) is None:
+            return construct(vm, function, tuple(args), kwargs, call)
         return _call_known(vm, function.value, tuple(args), kwargs)
     if isinstance(function, SymInstance) and issubclass(function.pytype, Dispatcher):
         if not vm.settings.inlines_compiled:
@@ -138,6 +142,11 @@ _BUILTIN_KINDS: Final = (
 def call_property(vm: Machine, getter: SymValue, owner: SymValue) -> SymValue:
     """Inline the getter of a property."""
     return call(vm, getter, (owner,))
+
+
+def call_setter(vm: Machine, setter: SymValue, owner: SymValue, item: SymValue) -> None:
+    """Inline the setter of a property."""
+    call(vm, setter, (owner, item))
 
 
 # ---------------------------------------------------------------------- Python functions

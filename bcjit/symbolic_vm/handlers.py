@@ -16,6 +16,7 @@ import bcjit.symbolic_vm.handlers_loops as _handlers_loops
 import bcjit.symbolic_vm.handlers_names as _handlers_names
 import bcjit.symbolic_vm.handlers_values as _handlers_values
 import bcjit.symbolic_vm.method_calls as _method_calls
+import bcjit.symbolic_vm.sets_and_deques as _sets_and_deques
 from bcjit.bytecode import FOR_ITERS, Instruction, Op
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.handler_table import HANDLERS, handles
@@ -46,19 +47,12 @@ _LOADED: Final = (
     _handlers_names,
     _handlers_values,
     _method_calls,
+    _sets_and_deques,
 )
 
 BREAKS: Final[dict[Op, tuple[str, str]]] = {
     **dict.fromkeys(
         (Op.RAISE_VARARGS, Op.RERAISE), (because.RAISE, "the real traceback comes from Python")
-    ),
-    **dict.fromkeys(
-        (Op.STORE_ATTR, Op.DELETE_ATTR, Op.DELETE_SUBSCR),
-        (because.OUTSIDE_WRITE, "the change of an attribute or item must be seen at once"),
-    ),
-    **dict.fromkeys(
-        (Op.STORE_GLOBAL, Op.DELETE_GLOBAL),
-        (because.OUTSIDE_WRITE, "changes the module's globals"),
     ),
     **dict.fromkeys(
         (
@@ -73,10 +67,6 @@ BREAKS: Final[dict[Op, tuple[str, str]]] = {
     **dict.fromkeys(
         (Op.BUILD_INTERPOLATION, Op.BUILD_TEMPLATE),
         (because.INSTRUCTION, "a template is an object of the interpreter"),
-    ),
-    **dict.fromkeys(
-        (Op.BUILD_SET, Op.SET_ADD, Op.SET_UPDATE),
-        (because.NO_RULE, "a set hashes its items, which may run code"),
     ),
     **dict.fromkeys(
         (Op.CALL_INTRINSIC_1, Op.CALL_INTRINSIC_2),

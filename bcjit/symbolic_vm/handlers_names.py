@@ -8,15 +8,21 @@ import bcjit.symbolic_vm.break_reasons as because
 from bcjit.bytecode import Instruction, Op
 from bcjit.guards import GuardKind, Source, SourceKind
 from bcjit.symbolic_vm.break_reasons import break_graph
+from bcjit.symbolic_vm.finalisers import drop
 from bcjit.symbolic_vm.handler_table import argument_count, argument_name, handles
 from bcjit.symbolic_vm.machine import Machine
-from bcjit.symbolic_vm.state import Frame
+from bcjit.symbolic_vm.state import Effect, Frame
+from bcjit.symbolic_vm.subscripts import delete_from_dict, set_in_dict
 from bcjit.symbolic_vm.values import (
+    DELETED,
     NULL,
     UNBOUND,
+    Changes,
     Known,
+    Lazy,
     Null,
     SymCell,
+    SymObject,
     SymValue,
 )
 
@@ -118,14 +124,26 @@ def _load_closure(vm: Machine, frame: Frame, instruction: Instruction) -> None:
 @handles(Op.LOAD_DEREF)
 def _load_deref(vm: Machine, frame: Frame, instruction: Instruction) -> None:
     cell = _cell(vm, frame, argument_name(instruction))
-    if (
-        vm.outside_cell_written
-        and cell.source is not None
-        and cell.source.kind is SourceKind.CELL_OF
-    ):
-        # It may be a cell that was written under another name.
-        break_graph(because.OUTSIDE_WRITE, f"{cell.name} of another function may have changed")
+    _must_be_known(vm, cell)
     vm.push(_contents_of(vm, cell))
+
+
+def _must_be_known(vm: Machine, cell: SymCell) -> None:
+    """Break where a cell from outside may be one that was written under another name.
+
+    The frame's own cells are known apart, and a cell is itself; two that held two objects at the start are two.
+    """
+    if cell.source is None:
+        return
+    for other in vm.outside_cells_written:
+        assert other.source is not None
+        both = (cell.source, other.source)
+        if both[0] == both[1] or all(source.kind is SourceKind.CELL for source in both):
+            continue
+        held = (cell.initial, other.initial)
+        if not all(isinstance(value, Lazy) for value in held) or held[0].obj is held[1].obj:  # type: ignore[attr-defined]
+            break_graph(because.OUTSIDE_WRITE, f"{cell.name} may be a variable that was written")
+        vm.guard_same_object(*both, same=False)
 
 
 def _contents_of(vm: Machine, cell: SymCell) -> SymValue:
@@ -154,11 +172,37 @@ def _delete_deref(vm: Machine, frame: Frame, instruction: Instruction) -> None:
 
 
 def _write_cell(vm: Machine, cell: SymCell, value: SymValue) -> None:
-    if cell.source is not None and cell.source.kind is not SourceKind.CELL:
-        break_graph(because.OUTSIDE_WRITE, f"variable {cell.name} of an enclosing function")
-    if cell.from_outside:
-        vm.note_cell_written()
+    if cell.source is not None:
+        _must_be_known(vm, cell)
+        before = vm.contents(cell)
+        assert isinstance(before, SymValue)
+        drop(before)
+        vm.note_cell_written(cell)
+        if cell.source.kind is SourceKind.CELL_OF:
+            kind = "delcell" if value is UNBOUND else "setcell"
+            operands = () if value is UNBOUND else (value,)
+            vm.perform(Effect(kind, owner=cell, operands=operands))
     vm.state = vm.state.with_heap(cell.oid, value)
+
+
+def _namespace(vm: Machine, frame: Frame) -> SymObject:
+    """Return the globals of a frame as the dict they are."""
+    if type(frame.globals) is not dict:
+        break_graph(because.ATTRIBUTE, "globals that are not a plain dict")
+    number = vm.number_of(frame.globals)
+    return SymObject(frame.globals_source, dict, number, None, frame.globals)
+
+
+@handles(Op.STORE_GLOBAL)
+def _store_global(vm: Machine, frame: Frame, instruction: Instruction) -> None:
+    name = Known(None, argument_name(instruction))
+    set_in_dict(vm, _namespace(vm, frame), name, vm.pop())
+
+
+@handles(Op.DELETE_GLOBAL)
+def _delete_global(vm: Machine, frame: Frame, instruction: Instruction) -> None:
+    name = Known(None, argument_name(instruction))
+    delete_from_dict(vm, _namespace(vm, frame), name)
 
 
 @handles(Op.LOAD_GLOBAL)
@@ -169,9 +213,14 @@ def _load_global(vm: Machine, frame: Frame, instruction: Instruction) -> None:
 def _global(vm: Machine, frame: Frame, name: str) -> SymValue:
     """Mirror ``LOAD_GLOBAL`` (Python/bytecodes.c): the globals, else the builtins."""
     here = frame.globals_source
-    if type(frame.globals) is not dict:
-        break_graph(because.ATTRIBUTE, "globals that are not a plain dict")
-    if name in frame.globals:
+    namespace = _namespace(vm, frame)
+    changed = vm.contents(namespace)
+    known = changed.find(name) if isinstance(changed, Changes) else None
+    if known is not None and known is not DELETED:
+        return known
+    if isinstance(changed, tuple):
+        break_graph(because.ATTRIBUTE, "globals that were cleared")
+    if known is None and name in frame.globals:
         kind = here.kind is SourceKind.GLOBALS
         source = Source(SourceKind.GLOBAL, name) if kind else Source(SourceKind.ITEM, name, here)
         return vm.present(source, frame.globals[name])
@@ -180,5 +229,6 @@ def _global(vm: Machine, frame: Frame, name: str) -> SymValue:
     builtins = vm.builtins
     if name not in builtins:
         break_graph(because.UNBOUND_NAME, name)
-    vm.guard(GuardKind.ABSENT, here, name)
+    if known is None:
+        vm.guard(GuardKind.ABSENT, here, name)
     return vm.present(Source(SourceKind.BUILTIN, name), builtins[name])

@@ -8,9 +8,10 @@ from typing import Any, Final, cast
 
 import bcjit.symbolic_vm.break_reasons as because
 from bcjit.bytecode import Instruction, Op
+from bcjit.symbolic_vm.attribute_writes import delete_attribute, set_attribute
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.builtin_calls import items_of
-from bcjit.symbolic_vm.calls import get
+from bcjit.symbolic_vm.calls import call_setter, get
 from bcjit.symbolic_vm.handler_table import argument_count, argument_name, handles
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import call_scalar, describe
@@ -27,12 +28,17 @@ from bcjit.symbolic_vm.operators import (
 )
 from bcjit.symbolic_vm.state import Frame
 from bcjit.symbolic_vm.subscripts import (
+    MISSING,
+    add_to_list,
+    delete_item,
     dict_items,
     dict_key,
+    dict_lookup,
     get_item,
+    holds_key,
+    set_in_dict,
     set_item,
     with_item,
-    write_contents,
 )
 from bcjit.symbolic_vm.values import (
     DictItem,
@@ -111,9 +117,7 @@ def _inplace_container(vm: Machine, symbol: str, left: SymObject, right: SymValu
     if symbol != "+=" or left.pytype is not list:
         break_graph(because.NO_RULE, f"{describe(left)} {symbol} {describe(right)}")
     more = items_of(vm, right, "+=")
-    contents = vm.contents(left)
-    assert isinstance(contents, tuple)
-    write_contents(vm, left, contents + more, "+=")
+    add_to_list(vm, left, more, list.extend, SymTuple(None, more))
     vm.push(left)
 
 
@@ -132,6 +136,10 @@ def _is_op(vm: Machine, frame: Frame, instruction: Instruction) -> None:
 @handles(Op.CONTAINS_OP)
 def _contains_op(vm: Machine, frame: Frame, instruction: Instruction) -> None:
     item, container = vm.popn(2)
+    found = holds_key(vm, container, item)
+    if found is not None:
+        _push_answer(vm, Known(None, found), invert=bool(instruction.arg))
+        return
     _push_answer(vm, contains(vm, item, container), invert=bool(instruction.arg))
 
 
@@ -150,6 +158,23 @@ def _binary_subscr(vm: Machine, frame: Frame, instruction: Instruction) -> None:
 def _store_subscr(vm: Machine, frame: Frame, instruction: Instruction) -> None:
     item, value, key = vm.popn(3)
     set_item(vm, value, key, item)
+
+
+@handles(Op.DELETE_SUBSCR)
+def _delete_subscr(vm: Machine, frame: Frame, instruction: Instruction) -> None:
+    value, key = vm.popn(2)
+    delete_item(vm, value, key)
+
+
+@handles(Op.STORE_ATTR)
+def _store_attr(vm: Machine, frame: Frame, instruction: Instruction) -> None:
+    item, value = vm.popn(2)
+    set_attribute(vm, value, argument_name(instruction), item, call_setter)
+
+
+@handles(Op.DELETE_ATTR)
+def _delete_attr(vm: Machine, frame: Frame, instruction: Instruction) -> None:
+    delete_attribute(vm, vm.pop(), argument_name(instruction))
 
 
 @handles(Op.GET_LEN)
@@ -237,19 +262,13 @@ def _below(vm: Machine, instruction: Instruction) -> SymObject:
 @handles(Op.LIST_EXTEND)
 def _list_extend(vm: Machine, frame: Frame, instruction: Instruction) -> None:
     more = items_of(vm, vm.pop(), "unpacking")
-    owner = _below(vm, instruction)
-    contents = vm.contents(owner)
-    assert isinstance(contents, tuple)
-    write_contents(vm, owner, contents + more, "extend")
+    add_to_list(vm, _below(vm, instruction), more, list.extend, SymTuple(None, more))
 
 
 @handles(Op.LIST_APPEND)
 def _list_append(vm: Machine, frame: Frame, instruction: Instruction) -> None:
     item = vm.pop()
-    owner = _below(vm, instruction)
-    contents = vm.contents(owner)
-    assert isinstance(contents, tuple)
-    write_contents(vm, owner, (*contents, item), "append")
+    add_to_list(vm, _below(vm, instruction), (item,), list.append, item)
 
 
 @handles(Op.DICT_UPDATE, Op.DICT_MERGE)
@@ -258,22 +277,17 @@ def _dict_update(vm: Machine, frame: Frame, instruction: Instruction) -> None:
     if not isinstance(more, SymObject) or more.pytype is not dict:
         break_graph(because.NO_RULE, f"** of {describe(more)}")
     owner = _below(vm, instruction)
-    contents = dict_items(vm, owner)
+    merge = instruction.op is Op.DICT_MERGE
     for key, item, spelled in dict_items(vm, more):
-        if instruction.op is Op.DICT_MERGE and (
-            type(key) is not str or any(key == known.key for known in contents)
-        ):
+        if merge and (type(key) is not str or dict_lookup(vm, owner, key) is not MISSING):
             break_graph(because.WOULD_RAISE, "keywords given twice, or not text")
-        contents = with_item(contents, key, item, spelled)
-    write_contents(vm, owner, contents, "update")
+        set_in_dict(vm, owner, spelled, item)
 
 
 @handles(Op.MAP_ADD)
 def _map_add(vm: Machine, frame: Frame, instruction: Instruction) -> None:
     key, item = vm.popn(2)
-    owner = _below(vm, instruction)
-    contents = with_item(dict_items(vm, owner), dict_key(vm, key), item, key)
-    write_contents(vm, owner, contents, "item")
+    set_in_dict(vm, _below(vm, instruction), key, item)
 
 
 @handles(Op.LIST_TO_TUPLE)

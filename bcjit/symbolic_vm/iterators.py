@@ -17,8 +17,9 @@ from bcjit.symbolic_vm.calls import builtin, call
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import describe
 from bcjit.symbolic_vm.operators import truth
-from bcjit.symbolic_vm.subscripts import dict_items, get_item
+from bcjit.symbolic_vm.subscripts import dict_items, get_item, view_item
 from bcjit.symbolic_vm.values import (
+    Appended,
     IteratorState,
     Known,
     SymArray,
@@ -29,6 +30,7 @@ from bcjit.symbolic_vm.values import (
     SymRange,
     SymTuple,
     SymValue,
+    SymView,
 )
 
 __all__ = ["drain", "get_iter", "is_iterator", "step", "turns_left"]
@@ -61,12 +63,23 @@ def get_iter(vm: Machine, value: SymValue) -> SymValue:
         if not value.meta.shape:
             break_graph(because.WOULD_RAISE, "iteration over a 0-d array")
         return _made(vm, "items", _SEQUENCE_ITERATOR, (value,))
+    if isinstance(value, SymView):
+        _must_be_as_found(vm, value.owner)
+        keys = Known(None, _peek_keys(vm, value.owner))
+        return _made(vm, "keys", type(iter(getattr({}, value.which)())), (value, keys))
     sample = _SAMPLES.get(_container_type(value))
     if sample is None:
         return break_graph(because.NO_RULE, f"iteration over {describe(value)}")
     if isinstance(value, SymObject) and value.pytype is dict:
+        _must_be_as_found(vm, value)
         return _made(vm, "keys", type(iter(sample)), (value, Known(None, _peek_keys(vm, value))))
     return _made(vm, "items", type(iter(sample)), (value,))
+
+
+def _must_be_as_found(vm: Machine, value: SymObject) -> None:
+    """Break where an iterator could not be made: it is made of the container before that is changed."""
+    if value.source is not None and value.oid in vm.state.heap:
+        break_graph(because.NO_RULE, f"iteration over a changed {value.pytype.__name__}")
 
 
 def _peek_keys(vm: Machine, value: SymObject) -> tuple[object, ...]:
@@ -127,12 +140,17 @@ def turns_left(vm: Machine, value: SymValue) -> float:
 
 
 def _peek_length(vm: Machine, value: SymValue) -> float | None:
+    if isinstance(value, SymView):
+        value = value.owner
     if isinstance(value, SymTuple):
         return len(value.items)
     if isinstance(value, SymObject):
         contents = vm.state.heap.get(value.oid, value.initial)
         if isinstance(contents, tuple):
             return len(contents)
+        if isinstance(contents, Appended):
+            assert isinstance(value.obj, list)
+            return len(value.obj) + len(contents.items)
         return len(value.obj) if isinstance(value.obj, list | dict) else None
     if isinstance(value, SymRange):
         return _range_length((value.start, value.stop, value.step))
@@ -190,6 +208,10 @@ def _next_item(vm: Machine, it: SymIterator, given: int) -> SymValue | None:
     if isinstance(owner, SymObject):
         contents = vm.contents(owner)
         assert isinstance(contents, tuple)
+        if owner.source is not None and given < len(contents):
+            assert isinstance(owner.obj, list)
+            if given >= len(owner.obj):
+                _must_be_as_found(vm, owner)
         return contents[given] if given < len(contents) else None
     assert isinstance(owner, Known)
     constant: Any = owner.value
@@ -198,12 +220,16 @@ def _next_item(vm: Machine, it: SymIterator, given: int) -> SymValue | None:
 
 def _next_key(vm: Machine, it: SymIterator, given: int) -> SymValue | None:
     owner, keys = it.parts
+    which = "keys"
+    if isinstance(owner, SymView):
+        which = owner.which
+        owner = owner.owner
     assert isinstance(owner, SymObject)
     assert isinstance(keys, Known)
     items = dict_items(vm, owner)
     if tuple(item.key for item in items) != keys.value:
         break_graph(because.WOULD_RAISE, "a dict that changes while it is iterated over")
-    return items[given].spelled if given < len(items) else None
+    return view_item(which, items[given]) if given < len(items) else None
 
 
 def _next_zip(vm: Machine, it: SymIterator, given: int) -> SymValue | None:
@@ -367,6 +393,8 @@ def _reversed(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
         return get_iter(vm, _backwards(vm, value))
     if sequence not in (tuple, list, str):
         break_graph(because.NO_RULE, f"reversed of {describe(value)}")
+    if isinstance(value, SymObject):
+        _must_be_as_found(vm, value)
     size = Known(None, _peek_length(vm, value))
     return _made(vm, "reversed", type(reversed(_SAMPLES[sequence])), (value, size))
 

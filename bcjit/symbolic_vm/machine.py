@@ -20,11 +20,22 @@ from bcjit.dims import Expr, Relation, ShapeEnv, Symbol, Undecidable
 from bcjit.errors import GraphBreak, SourceLine
 from bcjit.fx_graph import Graph, Node
 from bcjit.fx_graph import Mark as GraphMark
-from bcjit.guards import Guard, GuardKind, Roots, Source, SourceKind, SymbolicRelation, fetch
+from bcjit.guards import (
+    Guard,
+    GuardKind,
+    Roots,
+    Source,
+    SourceKind,
+    SymbolicRelation,
+    fetch,
+)
 from bcjit.records import dataclass
+from bcjit.symbolic_vm.aliasing import Changed, holds_root, relation
 from bcjit.symbolic_vm.break_reasons import break_graph
+from bcjit.symbolic_vm.finalisers import has_finaliser
 from bcjit.symbolic_vm.state import (
     BreakExit,
+    Effect,
     Exit,
     FallExit,
     Position,
@@ -34,6 +45,7 @@ from bcjit.symbolic_vm.state import (
     YieldExit,
 )
 from bcjit.symbolic_vm.values import (
+    Appended,
     Known,
     Lazy,
     SymCell,
@@ -134,16 +146,21 @@ class Machine:
         self._guarded: set[Guard] = set()
         self._cells: dict[Source, SymCell] = {}
         self._ids = 0
-        self._lists: dict[
-            int, tuple[SymValue, ...]
-        ] = {}  # items of lists from outside, as seen first
+        # Items of lists from outside, as seen first.
+        self._lists: dict[Source, tuple[SymValue, ...]] = {}
+        self._live: dict[int, tuple[int, object]] = {}  # by identity: the numbers of live objects
+        self._changed = Changed()
+        self._finalised = tuple(
+            place for place, value in enumerate(roots.values) if has_finaliser(value)
+        )
         self._line: SourceLine | None = None
-        self.outside_cell_written = False
+        self.outside_cells_written: tuple[SymCell, ...] = ()
         # Calls at these instructions of the outermost frame make no generator here: one would have to live on.
         self.no_generators: frozenset[int] = frozenset()
         self._passed: list[set[int]] = []  # of each frame, the instructions interpreted
         self._inside_builtin = 0
         self.continues = False  # whether the part begins behind a break
+        self.constructing: list[int] = []  # the depths of the frames that are at a call of a class
 
     # ------------------------------------------------------------------ marks and undo
     def mark(self) -> Mark:
@@ -179,11 +196,20 @@ class Machine:
         self._realized.clear()
         self._cells.clear()
         self._lists.clear()
+        self._live.clear()
 
     def new_id(self) -> int:
         """Return a number no object of this capture has."""
         self._ids += 1
         return self._ids
+
+    def number_of(self, obj: object) -> int:
+        """Return the number of a live object: the same through whatever source it is reached."""
+        found = self._live.get(id(obj))
+        if found is None:
+            self._ids += 1
+            found = self._live[id(obj)] = (self._ids, obj)
+        return found[0]
 
     def fresh_name(self, name: str) -> str:
         """Return `name`, made different from the names of all symbols there are."""
@@ -307,23 +333,56 @@ class Machine:
 
     def contents(self, value: SymObject | SymCell) -> object:
         """Return what a mutable object holds now; of a list from outside the length is guarded."""
+        if isinstance(value, SymObject) and value.source is not None:
+            self.meet(value)
         found = self.state.heap.get(value.oid, value.initial)
-        if found is None and isinstance(value, SymObject) and value.pytype is list:
-            return self._outside_items(value)
+        if isinstance(value, SymObject) and value.pytype is list:
+            if found is None:
+                return self._outside_items(value)
+            if isinstance(found, Appended):
+                return self._outside_items(value) + found.items
         return found
 
     def _outside_items(self, value: SymObject) -> tuple[SymValue, ...]:
         assert type(value.obj) is list
         assert value.source is not None
-        items = self._lists.get(value.oid)
+        items = self._lists.get(value.source)
         if items is None:
-            items = self._lists[value.oid] = tuple(
+            items = self._lists[value.source] = tuple(
                 Lazy(Source(SourceKind.ITEM, index, value.source), item)
                 for index, item in enumerate(value.obj)
             )
         length = Source(SourceKind.LENGTH, None, value.source)
         self.guard(GuardKind.EQUALS, length, len(items))
         return items
+
+    # ------------------------------------------------------------------ changes of objects from outside
+    def perform(self, effect: Effect) -> None:
+        """Log something that residual code will do to an object that others can see."""
+        owner = effect.owner
+        if owner is not None and owner.source is not None and not isinstance(owner, SymCell):
+            self.meet(owner)
+        self._nothing_dies()
+        self.state = replace(self.state, effects=(*self.state.effects, effect))
+
+    def meet(self, value: SymValue) -> None:
+        """Guard which of the objects changed so far this one, from outside, is.
+
+        Two places that hold one object now may hold two another time, and the other way round.
+        """
+        for other in self._changed.of(self.state.effects):
+            if other is not value and other.source != value.source:
+                found = relation(value, other)
+                if found is not None:
+                    self.guard_same_object(found.left, found.right, same=found.same)
+        self._nothing_dies()
+
+    def _nothing_dies(self) -> None:
+        """Break where an argument with a finaliser is gone: its ``__del__`` must run before what comes next."""
+        for place in self._finalised:
+            states = [self.state, *(position.state for position in self.positions)]
+            if not any(holds_root(state, place) for state in states):
+                break_graph(because.OUTSIDE_WRITE, "an object with __del__ may be gone by now")
 
     def graph_input(self, name: str, meta: Meta, source: Source) -> Node:
         """Make a graph input that is read from `source`."""
@@ -380,15 +439,24 @@ class Machine:
             break_graph(because.MUST_KNOW, f"{what}: {dim}")
         return self.fix(dim, what)
 
-    def record(self) -> tuple[Position, ...]:
-        """Return where to resume if the node made next fails: the frames and their states, outermost first."""
+    def record(self, *, visible: bool) -> tuple[Position, ...]:
+        """Return where to resume if the node made next fails: the frames and their states, outermost first.
+
+        A frame can be resumed behind its call instruction only where what the callee returns is what the instruction gives: not
+        at a property, nor at a class. There the instruction is done again, if nothing that can be seen was done in it yet.
+        `visible` says that the node itself is seen by others.
+        """
         if self._inside_builtin:
             break_graph(because.WRITE_IN_INLINED, "called by a builtin")
         record = tuple(self.positions)
-        for position in record[:-1]:
+        for place, position in enumerate(record[:-1]):
             instruction = position.frame.listing.instructions[position.state.index]
-            if instruction.op not in self._call_ops:
+            if instruction.op in self._call_ops and place not in self.constructing:
+                continue
+            since = self.state.effects[len(position.state.effects) :]
+            if visible or any(effect.node is not None for effect in since):
                 break_graph(because.WRITE_IN_INLINED, instruction.op.name)
+            return record[: place + 1]
         return record
 
     def at_call(self) -> bool:
@@ -401,14 +469,12 @@ class Machine:
         """Whether a number is a symbolic integer, about which questions can be decided."""
         return isinstance(value.payload, Expr) and self.env.hint(value.payload) is not None
 
-    def note_cell_written(self) -> None:
+    def note_cell_written(self, cell: SymCell) -> None:
         """Remember that a cell from outside was written: it may be seen under another name."""
-        if not self.outside_cell_written:
-            self.outside_cell_written = True
-            self.undoable(self._forget_cell_written)
-
-    def _forget_cell_written(self) -> None:
-        self.outside_cell_written = False
+        before = self.outside_cells_written
+        if all(cell is not known for known in before):
+            self.outside_cells_written = (*before, cell)
+        self.undoable(lambda: setattr(self, "outside_cells_written", before))
 
     def same_builtins(self, namespace: dict[str, object]) -> bool:
         """Whether another module's globals lead to the same builtins as the frame's."""

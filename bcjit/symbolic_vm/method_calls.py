@@ -1,6 +1,6 @@
 """Rules for methods of builtin types: list, dict, tuple and str; a table, one small function a row.
 
-Only containers made in the frame are changed here; a change of one from outside is a break. Importing this module fills the table.
+A change of a container from outside is logged, for residual code to do. Importing this module fills the table.
 """
 
 from __future__ import annotations
@@ -11,18 +11,30 @@ import bcjit.symbolic_vm.break_reasons as because
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.builtin_calls import Args, Kwargs, items_of
 from bcjit.symbolic_vm.calls import builtin
+from bcjit.symbolic_vm.finalisers import drop
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import call_scalar, describe
 from bcjit.symbolic_vm.operators import fold, new_list
+from bcjit.symbolic_vm.state import Effect
 from bcjit.symbolic_vm.subscripts import (
     MISSING,
+    add_to_list,
+    delete_from_dict,
     dict_items,
     dict_key,
     dict_lookup,
-    with_item,
+    set_in_dict,
     write_contents,
 )
-from bcjit.symbolic_vm.values import DictItem, Known, SymArray, SymObject, SymValue
+from bcjit.symbolic_vm.values import (
+    Changes,
+    DictItem,
+    Known,
+    SymArray,
+    SymObject,
+    SymTuple,
+    SymValue,
+)
 
 NONE = Known(None, None)
 
@@ -50,7 +62,7 @@ def _arity(name: str, args: Args, kwargs: Kwargs, low: int, high: int) -> None:
 def _append(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     _arity("list.append", args, kwargs, 1, 1)
     owner = _owner(vm, args[0], list)
-    write_contents(vm, owner, (*_contents(vm, owner), args[1]), "append")
+    add_to_list(vm, owner, (args[1],), list.append, args[1])
     return NONE
 
 
@@ -59,8 +71,17 @@ def _extend(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     _arity("list.extend", args, kwargs, 1, 1)
     owner = _owner(vm, args[0], list)
     more = items_of(vm, args[1], "extend")
-    write_contents(vm, owner, _contents(vm, owner) + more, "extend")
+    add_to_list(vm, owner, more, list.extend, SymTuple(None, more))
     return NONE
+
+
+def _method(owner: SymObject, method: object, *operands: SymValue) -> Effect:
+    return Effect("method", owner=owner, key=method, operands=operands)
+
+
+def _take_out(owner: SymObject, *gone: SymValue) -> None:
+    if owner.source is not None:
+        drop(*gone)
 
 
 @builtin(list.insert)
@@ -72,7 +93,8 @@ def _insert(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
         break_graph(because.NO_RULE, "list.insert at other than an int")
     changed = list(_contents(vm, owner))
     changed.insert(index, args[2])
-    write_contents(vm, owner, tuple(changed), "insert")
+    effect = _method(owner, list.insert, Known(None, index), args[2])
+    write_contents(vm, owner, tuple(changed), "insert", effect)
     return NONE
 
 
@@ -85,7 +107,9 @@ def _pop(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     if type(index) is not int or not -len(items) <= index < len(items):
         break_graph(because.WOULD_RAISE, "list.pop out of range")
     found = items.pop(index)
-    write_contents(vm, owner, tuple(items), "pop")
+    _take_out(owner, found)
+    effect = _method(owner, list.pop, Known(None, index))
+    write_contents(vm, owner, tuple(items), "pop", effect)
     return found
 
 
@@ -93,14 +117,31 @@ def _pop(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
 def _reverse(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     _arity("list.reverse", args, kwargs, 0, 0)
     owner = _owner(vm, args[0], list)
-    write_contents(vm, owner, _contents(vm, owner)[::-1], "reverse")
+    effect = _method(owner, list.reverse)
+    write_contents(vm, owner, _contents(vm, owner)[::-1], "reverse", effect)
     return NONE
 
 
 @builtin(list.clear)
 def _clear(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     _arity("list.clear", args, kwargs, 0, 0)
-    write_contents(vm, _owner(vm, args[0], list), (), "clear")
+    owner = _owner(vm, args[0], list)
+    _clear_outside(vm, owner, list.clear)
+    return NONE
+
+
+def _clear_outside(vm: Machine, owner: SymObject, method: object) -> None:
+    if owner.source is not None:
+        drop(owner)
+        held = vm.state.heap.get(owner.oid)
+        drop(*(item.value for item in held.items) if isinstance(held, Changes) else ())
+    write_contents(vm, owner, (), "clear", _method(owner, method))
+
+
+@builtin(dict.clear)
+def _clear_dict(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    _arity("dict.clear", args, kwargs, 0, 0)
+    _clear_outside(vm, _owner(vm, args[0], dict), dict.clear)
     return NONE
 
 
@@ -130,9 +171,7 @@ def _setdefault(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     if isinstance(found, SymValue):
         return found
     default = args[2] if len(args) == 3 else NONE
-    if owner.source is not None:
-        break_graph(because.OUTSIDE_WRITE, "item of a dict")
-    write_contents(vm, owner, with_item(dict_items(vm, owner), key, default, args[1]), "item")
+    set_in_dict(vm, owner, args[1], default)
     return default
 
 
@@ -141,16 +180,13 @@ def _dict_pop(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     _arity("dict.pop", args, kwargs, 1, 2)
     owner = _owner(vm, args[0], dict)
     key = dict_key(vm, args[1])
-    if owner.source is not None:
-        break_graph(because.OUTSIDE_WRITE, "dict.pop")
     found = dict_lookup(vm, owner, key)
     if found is MISSING:
         if len(args) == 3:
             return args[2]
         break_graph(because.WOULD_RAISE, "KeyError")
     assert isinstance(found, SymValue)
-    rest = tuple(item for item in dict_items(vm, owner) if item.key != key)
-    write_contents(vm, owner, rest, "pop")
+    delete_from_dict(vm, owner, args[1])
     return found
 
 
@@ -159,14 +195,10 @@ def _update(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     if len(args) > 2:
         break_graph(because.NO_RULE, "dict.update with these arguments")
     owner = _owner(vm, args[0], dict)
-    if owner.source is not None:
-        break_graph(because.OUTSIDE_WRITE, "dict.update")
-    items = dict_items(vm, owner)
     more = dict_items(vm, _owner(vm, args[1], dict)) if len(args) == 2 else ()
     named = (DictItem(name, item, Known(None, name)) for name, item in kwargs.items())
-    for key, item, spelled in (*more, *named):
-        items = with_item(items, key, item, spelled)
-    write_contents(vm, owner, items, "update")
+    for _, item, spelled in (*more, *named):
+        set_in_dict(vm, owner, spelled, item)
     return NONE
 
 

@@ -24,11 +24,13 @@ from bcjit.symbolic_vm.values import (
     Known,
     SymArray,
     SymInstance,
+    SymNew,
     SymObject,
     SymScalar,
     SymSlice,
     SymTuple,
     SymValue,
+    SymView,
 )
 
 __all__ = ["call_op", "call_scalar", "describe", "no_rule", "operand", "slice_of"]
@@ -171,6 +173,7 @@ def add_node(
 ) -> Node:
     """Append a call node, with a bail-out record if something visible came before it."""
     before = vm.state.effects
+    seen = any(effect.node is not None for effect in before)  # the others are done behind the graph
     node = vm.graph.call(
         target,
         args,
@@ -185,9 +188,9 @@ def add_node(
         line=vm.line,
     )
     node.visible = any(map(_from_outside, writes))
-    if before or node.visible:
+    if seen or node.visible:
         # Also for nodes that cannot fail: a backend may fail anywhere.
-        vm.records[node] = vm.record()
+        vm.records[node] = vm.record(visible=node.visible)
         vm.undoable(lambda: vm.records.pop(node, None))
     if node.visible:
         vm.state = replace(vm.state, effects=(*before, Effect("write", node)))
@@ -328,6 +331,6 @@ def describe(value: SymValue) -> str:
         return value.pytype.__name__
     if isinstance(value, Known):
         return type(value.value).__name__
-    if isinstance(value, SymInstance | SymObject):
+    if isinstance(value, SymInstance | SymObject | SymNew | SymView):
         return value.pytype.__name__
     return type(value).__name__.removeprefix("Sym").lower()

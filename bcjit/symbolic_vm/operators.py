@@ -19,6 +19,7 @@ from bcjit.dims import Dim, Expr, Relation, RelationOp
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import call_op, call_scalar, describe, no_rule
+from bcjit.symbolic_vm.set_history import real_set
 from bcjit.symbolic_vm.values import (
     Known,
     Lazy,
@@ -28,12 +29,14 @@ from bcjit.symbolic_vm.values import (
     SymInstance,
     SymIterator,
     SymMethod,
+    SymNew,
     SymObject,
     SymRange,
     SymScalar,
     SymSlice,
     SymTuple,
     SymValue,
+    SymView,
 )
 
 __all__ = [
@@ -103,7 +106,7 @@ def pytype_of(vm: Machine, value: SymValue) -> type:
         return type(value.value)
     if isinstance(value, SymArray):
         return value.meta.dtype.type if value.meta.is_scalar else np.ndarray
-    if isinstance(value, SymScalar | SymObject | SymInstance | SymIterator):
+    if isinstance(value, SymScalar | SymObject | SymInstance | SymIterator | SymNew | SymView):
         return value.pytype
     for kind, pytype in _KIND_TYPES:
         if isinstance(value, kind):
@@ -449,9 +452,11 @@ def _same_object(vm: Machine, left: SymValue, right: SymValue) -> bool | None:
         return _same_place(vm, left, right)
     if isinstance(left, SymTuple) and isinstance(right, SymTuple):
         return None if not (left.items or right.items) else False  # () is one object
-    fresh = (SymObject, SymFunction, SymSlice, SymRange)
+    fresh = (SymObject, SymNew, SymFunction, SymSlice, SymRange)
     if isinstance(left, fresh) and isinstance(right, fresh):
         return False
+    if any(isinstance(one, SymNew | SymObject) and one.source is None for one in (left, right)):
+        return False  # one made here, and one from outside
     return None  # of equal numbers and texts, which are one object is the interpreter's business
 
 
@@ -557,15 +562,20 @@ def truth(vm: Machine, value: SymValue) -> bool:
 def length(vm: Machine, value: SymValue) -> SymValue:
     """``len(value)``."""
     value = vm.realize(value)
+    if isinstance(value, SymView):
+        value = value.owner
     if isinstance(value, Known) and isinstance(value.value, str | bytes | tuple):
         return Known(None, len(value.value))
     if isinstance(value, SymTuple):
         return Known(None, len(value.items))
     if isinstance(value, SymObject):
         contents = vm.contents(value)
-        if contents is None:
+        if value.pytype is set and isinstance(contents, tuple):
+            return Known(None, len(real_set(contents)))
+        if contents is None and value.pytype is dict:
             return vm.outside_length(value)
-        assert isinstance(contents, tuple)
+        if not isinstance(contents, tuple):
+            return break_graph(because.NO_RULE, f"len of a {value.pytype.__name__} from outside")
         return Known(None, len(contents))
     if isinstance(value, SymArray) and not value.meta.is_scalar and value.meta.shape:
         return from_dim(vm, value.meta.shape[0])

@@ -6,6 +6,7 @@ Reading is limited to reads that execute nothing: exact types, tuple and list it
 from __future__ import annotations
 
 import abc
+import collections
 import enum
 import types
 from collections.abc import Callable
@@ -122,7 +123,7 @@ def _list(vm: Machine, value: Lazy) -> SymValue:
     source = _source(value)
     assert type(value.obj) is list
     vm.guard(GuardKind.TYPE, source, list)
-    return SymObject(source, list, vm.new_id(), None, value.obj)
+    return SymObject(source, list, vm.number_of(value.obj), None, value.obj)
 
 
 def _items(source: Source, items: tuple[object, ...]) -> tuple[SymValue, ...]:
@@ -131,9 +132,15 @@ def _items(source: Source, items: tuple[object, ...]) -> tuple[SymValue, ...]:
     )
 
 
+def _container(vm: Machine, value: Lazy) -> SymValue:
+    pytype = type(value.obj)
+    vm.guard(GuardKind.TYPE, _source(value), pytype)
+    return SymObject(value.source, pytype, vm.number_of(value.obj), None, value.obj)
+
+
 def _dict(vm: Machine, value: Lazy) -> SymValue:
     vm.guard(GuardKind.TYPE, _source(value), dict)
-    return SymObject(value.source, dict, vm.new_id(), None, value.obj)
+    return SymObject(value.source, dict, vm.number_of(value.obj), None, value.obj)
 
 
 def _array(vm: Machine, value: Lazy) -> SymValue:
@@ -272,7 +279,7 @@ def _builtin(vm: Machine, value: Lazy) -> SymValue:
 
 def _instance(vm: Machine, value: Lazy) -> SymValue:
     vm.guard(GuardKind.TYPE, _source(value), type(value.obj))
-    return SymInstance(value.source, type(value.obj), value.obj)
+    return SymInstance(value.source, type(value.obj), value.obj, vm.number_of(value.obj))
 
 
 def _name(source: Source) -> str:
@@ -297,6 +304,8 @@ _RULES: Final[dict[type, _Rule]] = {
     tuple: _tuple,
     list: _list,
     dict: _dict,
+    set: _container,
+    collections.deque: _container,
     np.ndarray: _array,
     types.FunctionType: _function,
     types.MethodType: _method,

@@ -46,10 +46,29 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """Something that others can see, in program order: an array written, a random draw."""
+    """Something that others can see, in program order.
+
+    One with a node is done by the graph: ``write`` (an array). The others are done by residual code on the real objects, in
+    this order: ``setattr`` and ``delattr`` (`key` is the name), ``setitem`` and ``delitem`` (`operands` are the key, and the
+    value), ``method`` (`key` is the method of a builtin container), ``setcell`` and ``delcell``.
+    """
 
     kind: str
-    node: Node
+    node: Node | None = None
+    owner: SymValue | None = None
+    key: object = None
+    operands: tuple[SymValue, ...] = ()
+
+    def text(self) -> str:
+        """Return the effect in words: ``write x``, ``setattr self.step``, ``append log``."""
+        if self.node is not None:
+            return f"{self.kind} {self.node.name}"
+        source = None if self.owner is None else self.owner.source
+        place = "an object made here" if source is None else source.text()
+        if self.kind in ("setattr", "delattr"):
+            return f"{self.kind} {place}.{self.key}"
+        name = getattr(self.key, "__name__", "")
+        return f"{name or self.kind} {place}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

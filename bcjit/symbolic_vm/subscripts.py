@@ -1,21 +1,29 @@
 """``obj[key]``, ``obj[key] = value`` and ``del obj[key]`` on symbolic values.
 
-Arrays become nodes; tuples, lists and dicts of known keys are computed here. Changing a container from outside the frame is a break.
+Arrays become nodes; tuples, lists and dicts of known keys are computed here. A change of a container from outside the frame is logged, for residual code
+to do, and seen by what reads the container later.
 """
 
 from __future__ import annotations
 
 import operator
+from collections import deque
 from typing import Final
 
 import bcjit.symbolic_vm.break_reasons as because
 from bcjit import ops
 from bcjit.guards import GuardKind, Source, SourceKind
 from bcjit.symbolic_vm.break_reasons import break_graph
+from bcjit.symbolic_vm.finalisers import drop
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import call_op, describe, no_rule, slice_of
 from bcjit.symbolic_vm.operators import as_dim, fold, holds_nan, new_list
+from bcjit.symbolic_vm.set_history import real_set
+from bcjit.symbolic_vm.state import Effect
 from bcjit.symbolic_vm.values import (
+    DELETED,
+    Appended,
+    Changes,
     DictItem,
     Known,
     Lazy,
@@ -25,9 +33,23 @@ from bcjit.symbolic_vm.values import (
     SymSlice,
     SymTuple,
     SymValue,
+    SymView,
 )
 
-__all__ = ["dict_key", "dict_lookup", "get_item", "set_item", "write_contents"]
+__all__ = [
+    "add_to_list",
+    "delete_from_dict",
+    "delete_item",
+    "dict_key",
+    "dict_lookup",
+    "get_item",
+    "holds_key",
+    "set_in_dict",
+    "set_item",
+    "view_item",
+    "view_items",
+    "write_contents",
+]
 
 KEY_TYPES: Final = (str, bytes, bool, int, float, type(None), tuple, type)
 MISSING: Final = object()
@@ -45,6 +67,12 @@ def get_item(vm: Machine, value: SymValue, key: SymValue) -> SymValue:
     if isinstance(value, SymObject) and value.pytype is list:
         contents = vm.contents(value)
         assert isinstance(contents, tuple)
+        return _sequence_item(vm, value, contents, key)
+    if isinstance(value, SymObject) and value.pytype is deque and value.source is None:
+        contents = vm.contents(value)
+        assert isinstance(contents, tuple)
+        if isinstance(vm.realize(key), SymSlice):
+            break_graph(because.WOULD_RAISE, "a slice of a deque")
         return _sequence_item(vm, value, contents, key)
     if isinstance(value, SymObject) and value.pytype is dict:
         found = dict_lookup(vm, value, dict_key(vm, key))
@@ -112,16 +140,18 @@ def dict_key(vm: Machine, key: SymValue) -> object:
 def dict_lookup(vm: Machine, value: SymObject, key: object) -> object:
     """Return the value at a key, or `MISSING`; of a dict from outside only that key is guarded."""
     contents = vm.contents(value)
-    if contents is not None:
-        assert isinstance(contents, tuple)
+    if isinstance(contents, tuple):
         for item in contents:
             if item.key == key:  # dict keys: 1, 1.0 and True are one key
                 return item.value
         return MISSING
+    _check_keys(value)
+    if isinstance(contents, Changes):
+        changed = contents.find(key)
+        if changed is not None:
+            return MISSING if changed is DELETED else changed
     assert isinstance(value.obj, dict)
     assert value.source is not None
-    if any(type(known) not in KEY_TYPES for known in value.obj):
-        break_graph(because.NO_RULE, "a dict with keys of other than builtin types")
     if key not in value.obj:
         vm.guard(GuardKind.ABSENT, value.source, key)
         return MISSING
@@ -131,29 +161,119 @@ def dict_lookup(vm: Machine, value: SymObject, key: object) -> object:
 def dict_items(vm: Machine, value: SymObject) -> tuple[DictItem, ...]:
     """Return all items in order; of a dict from outside the keys and their order are guarded."""
     contents = vm.contents(value)
-    if contents is None:
-        assert isinstance(value.obj, dict)
-        assert value.source is not None
-        keys = tuple(value.obj)
-        if any(type(known) not in KEY_TYPES for known in keys):
-            break_graph(because.NO_RULE, "a dict with keys of other than builtin types")
-        vm.guard(GuardKind.KEYS, value.source, keys)
-        return tuple(
-            DictItem(
-                key,
-                Lazy(Source(SourceKind.ITEM, key, value.source), value.obj[key]),
-                Known(None, key),
-            )
-            for key in keys
+    if isinstance(contents, tuple):
+        return contents
+    items = _outside_items(vm, value)
+    if isinstance(contents, Changes):
+        for change in contents.items:
+            if change.value is DELETED:
+                items = tuple(item for item in items if item.key != change.key)
+            else:
+                items = with_item(items, *change)
+    return items
+
+
+def _check_keys(value: SymObject) -> None:
+    assert isinstance(value.obj, dict)
+    if any(type(known) not in KEY_TYPES for known in value.obj):
+        break_graph(because.NO_RULE, "a dict with keys of other than builtin types")
+
+
+def _outside_items(vm: Machine, value: SymObject) -> tuple[DictItem, ...]:
+    assert isinstance(value.obj, dict)
+    assert value.source is not None
+    _check_keys(value)
+    keys = tuple(value.obj)
+    vm.guard(GuardKind.KEYS, value.source, keys)
+    return tuple(
+        DictItem(
+            key,
+            Lazy(Source(SourceKind.ITEM, key, value.source), value.obj[key]),
+            Known(None, key),
         )
-    assert isinstance(contents, tuple)
-    return contents
+        for key in keys
+    )
 
 
-def write_contents(vm: Machine, value: SymObject, contents: object, what: str) -> None:
-    """Change a list or dict made in the frame."""
+def set_in_dict(vm: Machine, value: SymObject, key: SymValue, item: SymValue) -> None:
+    """``value[key] = item`` of a dict; of one from outside only that key is looked at."""
+    constant = dict_key(vm, key)
+    if value.source is None:
+        write_contents(vm, value, with_item(dict_items(vm, value), constant, item, key), "item")
+        return
+    drop(_peek(vm, value, constant))
+    vm.perform(Effect("setitem", owner=value, operands=(key, item)))
+    held = vm.contents(value)
+    added = DictItem(constant, item, key)
+    if isinstance(held, tuple):
+        changed: object = with_item(held, *added)
+    else:
+        changed = Changes((*(held.items if isinstance(held, Changes) else ()), added))
+    vm.state = vm.state.with_heap(value.oid, changed)
+
+
+def delete_from_dict(vm: Machine, value: SymObject, key: SymValue) -> None:
+    """``del value[key]`` of a dict."""
+    constant = dict_key(vm, key)
+    if dict_lookup(vm, value, constant) is MISSING:
+        break_graph(because.WOULD_RAISE, "KeyError")
+    if value.source is None:
+        rest = tuple(item for item in dict_items(vm, value) if item.key != constant)
+        write_contents(vm, value, rest, "item")
+        return
+    drop(_peek(vm, value, constant))
+    vm.perform(Effect("delitem", owner=value, operands=(key,)))
+    held = vm.contents(value)
+    if isinstance(held, tuple):
+        changed: object = tuple(item for item in held if item.key != constant)
+    else:
+        gone = DictItem(constant, DELETED, key)
+        changed = Changes((*(held.items if isinstance(held, Changes) else ()), gone))
+    vm.state = vm.state.with_heap(value.oid, changed)
+
+
+def _peek(vm: Machine, value: SymObject, key: object) -> SymValue | None:
+    """Return what a dict from outside has under a key now, guarding nothing."""
+    held = vm.state.heap.get(value.oid)
+    if isinstance(held, tuple):
+        return next((item.value for item in held if item.key == key), None)
+    changed = held.find(key) if isinstance(held, Changes) else None
+    _check_keys(value)
+    assert isinstance(value.obj, dict)
+    if changed is not None or key not in value.obj:
+        return changed
+    assert value.source is not None
+    return Lazy(Source(SourceKind.ITEM, key, value.source), value.obj[key])
+
+
+def add_to_list(
+    vm: Machine, value: SymObject, items: tuple[SymValue, ...], method: object, *operands: SymValue
+) -> None:
+    """Put items at the end of a list; of one from outside nothing need be known."""
+    if value.source is None:
+        contents = vm.contents(value)
+        assert isinstance(contents, tuple)
+        write_contents(vm, value, contents + items, "append")
+        return
+    vm.perform(Effect("method", owner=value, key=method, operands=operands))
+    held = vm.state.heap.get(value.oid)
+    if isinstance(held, tuple):
+        changed: object = held + items
+    else:
+        changed = Appended((*(held.items if isinstance(held, Appended) else ()), *items))
+    vm.state = vm.state.with_heap(value.oid, changed)
+
+
+def write_contents(
+    vm: Machine, value: SymObject, contents: object, what: str, effect: Effect | None = None
+) -> None:
+    """Change a container; `effect` says how one from outside is changed."""
     if value.source is not None:
-        break_graph(because.OUTSIDE_WRITE, f"{what} of a {value.pytype.__name__}")
+        if effect is None:
+            break_graph(because.OUTSIDE_WRITE, f"{what} of a {value.pytype.__name__}")
+        vm.perform(effect)
+        vm.state = vm.state.with_heap(value.oid, contents)
+        return
     if _holds(vm, contents, value.oid):
         break_graph(because.NO_RULE, f"a {value.pytype.__name__} that holds itself")
     vm.state = vm.state.with_heap(value.oid, contents)
@@ -172,6 +292,38 @@ def _holds(vm: Machine, contents: object, oid: int) -> bool:
     return False
 
 
+def holds_key(vm: Machine, container: SymValue, item: SymValue) -> bool | None:
+    """Answer ``item in container`` for what finds its items by hash; None for other containers."""
+    container = vm.realize(container)
+    if isinstance(container, SymView) and container.which == "keys":
+        container = container.owner
+    if isinstance(container, Known) and type(container.value) is frozenset:
+        if any(type(known) not in KEY_TYPES for known in container.value):
+            break_graph(because.NO_RULE, "a set with items of other than builtin types")
+        return dict_key(vm, item) in container.value
+    if not isinstance(container, SymObject) or container.pytype not in (dict, set):
+        return None
+    if container.pytype is dict:
+        return dict_lookup(vm, container, dict_key(vm, item)) is not MISSING
+    contents = vm.contents(container)
+    if not isinstance(contents, tuple):
+        break_graph(because.NO_RULE, "in a set from outside")
+    return dict_key(vm, item) in real_set(contents)
+
+
+def view_items(vm: Machine, view: SymView) -> tuple[SymValue, ...]:
+    """Return what a view gives, in order."""
+    items = dict_items(vm, view.owner)
+    return tuple(view_item(view.which, item) for item in items)
+
+
+def view_item(which: str, item: DictItem) -> SymValue:
+    """Return what a view of a dict gives for one of its items."""
+    if which == "keys":
+        return item.spelled
+    return item.value if which == "values" else SymTuple(None, (item.spelled, item.value))
+
+
 def set_item(vm: Machine, value: SymValue, key: SymValue, item: SymValue) -> None:
     """``value[key] = item``."""
     value = vm.realize(value)
@@ -181,23 +333,80 @@ def set_item(vm: Machine, value: SymValue, key: SymValue, item: SymValue) -> Non
         call_op(vm, op, operator.setitem, (value, key, item))
         return
     if isinstance(value, SymObject) and value.pytype is dict:
-        if value.source is not None:
-            break_graph(because.OUTSIDE_WRITE, "item of a dict")
-        write_contents(
-            vm, value, with_item(dict_items(vm, value), dict_key(vm, key), item, key), "item"
-        )
+        set_in_dict(vm, value, key, item)
         return
+    if isinstance(value, SymObject) and value.pytype is list:
+        _set_in_list(vm, value, key, item)
+        return
+    no_rule(f"{describe(value)}[...] = ...", value)
+
+
+def _set_in_list(vm: Machine, value: SymObject, key: SymValue, item: SymValue) -> None:
+    contents = vm.contents(value)
+    assert isinstance(contents, tuple)
+    index = _index(vm, key)
+    changed: list[SymValue] = list(contents)
+    if isinstance(index, slice):
+        items = list_or_tuple(vm, item)
+        try:
+            changed[index] = items
+        except ValueError as error:
+            break_graph(because.WOULD_RAISE, str(error))
+        item = SymTuple(None, items)  # what is stored: a list may be another by the end
+    elif -len(contents) <= index < len(contents):
+        changed[index] = item
+    else:
+        break_graph(because.WOULD_RAISE, "IndexError")
+    _take_out(value, contents[index])
+    effect = Effect("setitem", owner=value, operands=(_plain_index(vm, key, index), item))
+    write_contents(vm, value, tuple(changed), "item", effect)
+
+
+def list_or_tuple(vm: Machine, value: SymValue) -> tuple[SymValue, ...]:
+    """Return the items of a list or a tuple; other iterables are left to Python."""
+    value = vm.realize(value)
+    if isinstance(value, SymTuple):
+        return value.items
     if isinstance(value, SymObject) and value.pytype is list:
         contents = vm.contents(value)
         assert isinstance(contents, tuple)
-        index = _index(vm, key)
-        if isinstance(index, slice) or not -len(contents) <= index < len(contents):
-            break_graph(because.NO_RULE, "assignment to a slice, or out of range")
-        changed: list[object] = list(contents)
-        changed[index] = item
-        write_contents(vm, value, tuple(changed), "item")
+        return contents
+    return break_graph(because.NO_RULE, f"a slice filled from {describe(value)}")
+
+
+def _take_out(value: SymObject, gone: SymValue | tuple[SymValue, ...]) -> None:
+    if value.source is not None:
+        drop(*(gone if isinstance(gone, tuple) else (gone,)))
+
+
+def _plain_index(vm: Machine, key: SymValue, index: int | slice) -> SymValue:
+    """Return an index as a value whose parts are constants."""
+    del vm
+    if isinstance(index, int):
+        return Known(None, index)
+    parts = (Known(None, part) for part in (index.start, index.stop, index.step))
+    return SymSlice(key.source, *parts)
+
+
+def delete_item(vm: Machine, value: SymValue, key: SymValue) -> None:
+    """``del value[key]``."""
+    value = vm.realize(value)
+    if isinstance(value, SymObject) and value.pytype is dict:
+        delete_from_dict(vm, value, key)
         return
-    no_rule(f"{describe(value)}[...] = ...", value)
+    if not isinstance(value, SymObject) or value.pytype is not list:
+        no_rule(f"del {describe(value)}[...]", value)
+    contents = vm.contents(value)
+    assert isinstance(contents, tuple)
+    index = _index(vm, key)
+    changed: list[SymValue] = list(contents)
+    try:
+        del changed[index]
+    except (IndexError, ValueError) as error:
+        break_graph(because.WOULD_RAISE, str(error))
+    _take_out(value, contents[index])
+    effect = Effect("delitem", owner=value, operands=(_plain_index(vm, key, index),))
+    write_contents(vm, value, tuple(changed), "item", effect)
 
 
 def with_item(

@@ -9,7 +9,9 @@
     ├── SymArray                  an ndarray or a NumPy scalar: a node of the graph
     ├── SymScalar                 a Python int, float, complex or bool that is only known symbolically
     ├── SymTuple, SymSlice, SymRange
-    ├── SymObject                 a list, dict or set; its contents are in the state's heap
+    ├── SymObject                 a list, dict, set or deque; its contents are in the state's heap
+    ├── SymView                   the keys, values or items of a dict
+    ├── SymNew                    an instance made in the frame; its attributes are in the state's heap
     ├── SymIterator               an iterator made in the frame; how far it is, is in the state's heap
     ├── SymGenerator              a generator made in the frame; its frame's state is in the heap
     ├── SymCell                   a cell; its contents are in the state's heap
@@ -38,8 +40,11 @@ if TYPE_CHECKING:
     from bcjit.symbolic_vm.state import Frame
 
 __all__ = [
+    "DELETED",
     "NULL",
     "UNBOUND",
+    "Appended",
+    "Changes",
     "DictItem",
     "IteratorState",
     "Known",
@@ -52,12 +57,14 @@ __all__ = [
     "SymInstance",
     "SymIterator",
     "SymMethod",
+    "SymNew",
     "SymObject",
     "SymRange",
     "SymScalar",
     "SymSlice",
     "SymTuple",
     "SymValue",
+    "SymView",
     "Unbound",
 ]
 
@@ -142,7 +149,8 @@ class SymRange(SymValue):
 class SymObject(SymValue):
     """A list, dict or set. `initial` holds the contents until the first write puts them into the heap.
 
-    The contents of a list or set are a tuple of values; of a dict a tuple of `DictItem` in order.
+    The contents of a list or deque are a tuple of values; of a dict a tuple of `DictItem` in order; of a set its history,
+    a tuple of `SetStep`.
     One from outside has `initial` None: a list's items are asked of the machine, a dict is read by key.
     """
 
@@ -150,6 +158,24 @@ class SymObject(SymValue):
     oid: int
     initial: tuple[object, ...] | None
     obj: object = None  # the live object of one from outside, during the capture
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SymNew(SymValue):
+    """An instance of a Python class, made in the frame. Its attributes are in the heap: a dict of names in their order."""
+
+    pytype: type
+    oid: int
+    cls: SymValue  # the class itself, for its source
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SymView(SymValue):
+    """The keys, values or items of a dict."""
+
+    pytype: type
+    owner: SymObject
+    which: str
 
 
 class DictItem(NamedTuple):
@@ -232,7 +258,35 @@ class SymMethod(SymValue):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SymInstance(SymValue):
-    """An object from outside of a type that has no class of its own here."""
+    """An object from outside of a type that has no class of its own here.
+
+    Attributes written in the frame are in the heap: a dict of names, with `DELETED` for those that are gone.
+    """
 
     pytype: type
     obj: object
+    oid: int = 0
+
+
+DELETED = Unbound(None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Appended:
+    """Contents of a list from outside that was only added to at its end: what it held is not asked for."""
+
+    items: tuple[SymValue, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Changes:
+    """Contents of a dict from outside that was changed key by key: `DELETED` values are gone; in program order."""
+
+    items: tuple[DictItem, ...]
+
+    def find(self, key: object) -> SymValue | None:
+        """Return what the last change of a key made of it, None if it was not changed."""
+        for item in reversed(self.items):
+            if item.key == key:
+                return item.value
+        return None

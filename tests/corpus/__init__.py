@@ -12,6 +12,7 @@ from corpus import (  # noqa: F401  (importing a file fills the table)
     containers,
     corners,
     dtypes,
+    effects,
     elementwise,
     guards,
     loops,

@@ -1,0 +1,42 @@
+"""Objects whose death runs code of the program: an object with a ``__del__`` is never replaced unseen."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import bcjit.symbolic_vm.break_reasons as because
+from bcjit.symbolic_vm.break_reasons import break_graph
+from bcjit.symbolic_vm.values import Lazy, SymInstance, SymObject, SymTuple, SymValue
+
+__all__ = ["drop", "has_finaliser"]
+
+_DEPTH: Final = 3
+_MOST: Final = 100
+
+
+def has_finaliser(value: object) -> bool:
+    """Whether an object's class has a ``__del__``."""
+    mro = type.__dict__["__mro__"].__get__(type(value))
+    return any("__del__" in type.__dict__["__dict__"].__get__(base) for base in mro)
+
+
+def drop(*values: SymValue | None) -> None:
+    """Break if an object that is taken out of another one may have a finaliser, whose moment would be missed."""
+    for value in values:
+        if isinstance(value, Lazy | SymInstance | SymObject) and _may_finalise(value.obj, _DEPTH):
+            break_graph(because.OUTSIDE_WRITE, "the object that was there has a __del__")
+        if isinstance(value, SymTuple):
+            drop(*value.items)
+
+
+def _may_finalise(obj: object, depth: int) -> bool:
+    if has_finaliser(obj):
+        return True
+    if depth == 0:
+        return False
+    items: list[object] = []
+    if type(obj) in (list, tuple, set, frozenset):
+        items = list(obj)  # type: ignore[call-overload]  # iterable by its type
+    elif type(obj) is dict:
+        items = list(obj.values())
+    return any(_may_finalise(item, depth - 1) for item in items[:_MOST])
