@@ -225,7 +225,8 @@ static bool callee_is_dead(Callee *callee)
 static void drop_dead_callees(Slot *slot)
 {
     for (Py_ssize_t i = slot->n_callees - 1; i >= 0; i--) {
-        if (callee_is_dead(&slot->callees[i])) {
+        /* What is dropped may run finalizers, and these may come here too. */
+        if (i < slot->n_callees && callee_is_dead(&slot->callees[i])) {
             Callee dead = slot->callees[i];
             slot->callees[i] = slot->callees[--slot->n_callees];
             callee_drop(&dead);
@@ -249,6 +250,10 @@ static int remember(PyObject *code, PyObject *fn, PyObject *tag, PyObject *calla
         return -1;
     }
     drop_dead_callees(slot);
+    if (find_callee(slot, tag) != NULL) {   /* another thread was first: its own is as good */
+        callee_drop(&made);
+        return 0;
+    }
     Callee *grown =
         PyMem_Realloc(slot->callees, (size_t)(slot->n_callees + 1) * sizeof(Callee));
     if (grown == NULL) {

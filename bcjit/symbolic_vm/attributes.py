@@ -140,16 +140,17 @@ _DTYPE_FIELDS: Final = ("kind", "itemsize", "name", "char", "num", "type", "str"
 # ---------------------------------------------------------------------- objects from outside
 def _module_attribute(vm: Machine, value: Known, module: types.ModuleType, name: str) -> SymValue:
     namespace = types.ModuleType.__getattribute__(module, "__dict__")
-    if value.source is None or name not in namespace:
-        return break_graph(because.ATTRIBUTE, f"module {module.__name__}.{name}")
-    return vm.present(Source(SourceKind.MODULE_ATTR, name, value.source), namespace[name])
+    found = namespace.get(name, _MISSING)
+    if value.source is None or found is _MISSING:
+        return break_graph(because.ATTRIBUTE, f"module {namespace.get('__name__')}.{name}")
+    return vm.present(Source(SourceKind.MODULE_ATTR, name, value.source), found)
 
 
 def _raw_in_mro(cls: type, name: str) -> object:
     for base in type.__getattribute__(cls, "__mro__"):
-        namespace = type.__getattribute__(base, "__dict__")
-        if name in namespace:
-            return namespace[name]
+        found = type.__getattribute__(base, "__dict__").get(name, _MISSING)
+        if found is not _MISSING:
+            return found
     return _MISSING
 
 

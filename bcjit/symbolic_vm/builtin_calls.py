@@ -170,7 +170,7 @@ def _isinstance(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
             break_graph(
                 because.NO_RULE, f"isinstance with {cls.__name__}, whose metaclass may run code"
             )
-    if "__class__" in {n for base in pytype.__mro__[:-1] for n in base.__dict__}:
+    if any("__class__" in base.__dict__ for base in pytype.__mro__[:-1]):
         break_graph(because.NO_RULE, f"isinstance of {pytype.__name__}, which defines __class__")
     if pytype.__flags__ & HEAP_TYPE and any(
         cls is not pytype and cls is not object for cls in classes

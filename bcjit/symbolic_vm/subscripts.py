@@ -118,12 +118,20 @@ def dict_lookup(vm: Machine, value: SymObject, key: object) -> object:
         return MISSING
     assert isinstance(value.obj, dict)
     assert value.source is not None
-    if any(type(known) not in KEY_TYPES for known in value.obj):
-        break_graph(because.NO_RULE, "a dict with keys of other than builtin types")
-    if key not in value.obj:
+    _outside_keys(value.obj)
+    found = value.obj.get(key, MISSING)
+    if found is MISSING:
         vm.guard(GuardKind.ABSENT, value.source, key)
         return MISSING
-    return vm.present(Source(SourceKind.ITEM, key, value.source), value.obj[key])
+    return vm.present(Source(SourceKind.ITEM, key, value.source), found)
+
+
+def _outside_keys(live: dict[object, object]) -> tuple[object, ...]:
+    """Return the keys of a dict that other threads may be changing, all read at once."""
+    keys = tuple(live)
+    if any(type(known) not in KEY_TYPES for known in keys):
+        break_graph(because.NO_RULE, "a dict with keys of other than builtin types")
+    return keys
 
 
 def dict_items(vm: Machine, value: SymObject) -> tuple[DictItem, ...]:
@@ -132,14 +140,13 @@ def dict_items(vm: Machine, value: SymObject) -> tuple[DictItem, ...]:
     if contents is None:
         assert isinstance(value.obj, dict)
         assert value.source is not None
-        keys = tuple(value.obj)
-        if any(type(known) not in KEY_TYPES for known in keys):
-            break_graph(because.NO_RULE, "a dict with keys of other than builtin types")
+        live = value.obj.copy()  # at once, as other threads may be changing it
+        keys = _outside_keys(live)
         vm.guard(GuardKind.KEYS, value.source, keys)
         return tuple(
             DictItem(
                 key,
-                Lazy(Source(SourceKind.ITEM, key, value.source), value.obj[key]),
+                Lazy(Source(SourceKind.ITEM, key, value.source), live[key]),
                 Known(None, key),
             )
             for key in keys
