@@ -296,6 +296,151 @@ def test_copies_of_partials_and_instances_are_compiled_copies(way):
         assert made._function()._options() == compiled._function()._options()
 
 
+# ---------------------------------------------------------------------- called inside captured code
+class Static:
+    @staticmethod
+    def __call__(x):
+        return x * 7
+
+
+class OfClass:
+    k = 2.0
+
+    @classmethod
+    def __call__(cls, x):
+        return x * cls.k
+
+
+class CompiledCall:
+    @bcjit.compile
+    def __call__(self, x):
+        return x * 2 + 1
+
+    @bcjit.compile
+    def method(self, x):
+        return x * 3
+
+    @staticmethod
+    @bcjit.compile
+    def static(x):
+        return x * 4
+
+    @classmethod
+    @bcjit.compile
+    def of_class(cls, x):
+        return x * 5
+
+
+class Announces:
+    def __call__(self, x):
+        bcjit.graph_break()
+        return x * 2 + 1
+
+
+PARTIAL = functools.partial(affine, gain=3.0)
+NESTED = functools.partial(functools.partial(affine, shift=4.0), gain=5.0)
+MODEL = Model(2.0)
+CALLS = CompiledCall()
+
+INLINED: dict[str, tuple[Callable[..., typing.Any], int]] = {  # and how many nodes there are
+    "partial": (lambda x: PARTIAL(x) + 1, 3),
+    "partial with more": (lambda x: PARTIAL(x, gain=2.0, shift=x), 2),
+    "nested partial": (lambda x: NESTED(x), 2),  # noqa: PLW0108 - the call is what is looked at
+    "partial as an argument": (lambda x, f=PARTIAL: f(x), 2),
+    "partial of an instance": (lambda x, f=functools.partial(MODEL, power=3): f(x), 2),
+    "partial of a method": (lambda x, f=functools.partial(MODEL.method): f(x), 1),
+    "partial of an operation": (lambda x, f=functools.partial(np.add, 2): f(x), 1),
+    "partial of a compiled one": (
+        lambda x, f=functools.partial(bcjit.compile(affine), gain=2.0): f(x),
+        2,
+    ),
+    "instance": (lambda x: MODEL(x, power=1) + MODEL(x), 5),
+    "instance as an argument": (lambda x, m=MODEL: m(x), 2),
+    "inherited call": (lambda x, m=Inherits(2.0): m(x), 2),
+    "static call": (lambda x, m=Static(): m(x), 1),
+    "class call": (lambda x, m=OfClass(): m(x), 1),
+    "class and static methods": (
+        lambda x: (MODEL.of_class(x)[0], Model.of_class(x)[0], MODEL.static(x), Model.static(x)),
+        4,
+    ),
+    "compiled call": (lambda x: CALLS(x), 2),  # noqa: PLW0108 - the call is what is looked at
+    "compiled methods": (
+        lambda x: (
+            CALLS.method(x),
+            CompiledCall.method(CALLS, x),
+            CALLS.static(x),
+            CompiledCall.of_class(x),
+        ),
+        4,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", INLINED)
+def test_calls_of_callables_are_inlined(name):
+    fn, nodes = INLINED[name]
+    compiled = bcjit.compile(fn, fullgraph=True)
+    for _ in range(3):
+        assert same(compiled(X), fn(X))
+    (graph,) = compiled.graphs
+    assert graph.count == nodes
+    assert [part.hits for part in compiled.report().parts] == [2]
+
+
+def test_an_instance_whose_call_breaks_is_captured_by_itself():
+    model = Announces()
+    compiled = bcjit.compile(lambda x: model(x) + 1)
+    for _ in range(3):
+        assert compiled(X).tolist() == (X * 2 + 2).tolist()
+    assert sorted(graph.count for graph in compiled.graphs) == [1, 2]
+
+
+def test_what_a_callable_leads_to_is_guarded():
+    class Layer:
+        def __call__(self, x):
+            return x + 1
+
+    class Other(Layer):
+        pass
+
+    def first(x):
+        return x * 2
+
+    def second(x, k=5.0):
+        return x - k
+
+    layer, partial = Layer(), functools.partial(first)
+    compiled = bcjit.compile(lambda x: (layer(x), partial(x)))
+
+    def check():
+        for _ in range(2):
+            assert same(compiled(X), (layer(X), partial(X)))
+
+    check()
+    layer.__call__ = lambda x: x * 100  # of no meaning: Python asks the class
+    check()
+    layer.__class__ = Other
+    check()
+    Other.__call__ = lambda self, x: x + 3
+    check()
+    partial.__setstate__((second, (), {}, None))
+    check()
+    partial.keywords["k"] = 7.0
+    check()
+    partial.__setstate__((second, (X,), {}, None))
+    compiled = bcjit.compile(lambda k: partial(k))  # noqa: PLW0108 - the call is what is looked at
+    assert same(compiled(X + 1), X - (X + 1))
+    with pytest.raises(TypeError) as plain:
+        partial(1, 2, 3)
+    with pytest.raises(TypeError) as got:
+        bcjit.compile(lambda x: partial(x, 2, 3))(1)
+    assert str(got.value) == str(plain.value)
+    del Other.__call__, Layer.__call__
+    for fn in (layer, bcjit.compile(lambda x: layer(x))):  # noqa: PLW0108 - the call is what is looked at
+        with pytest.raises(TypeError, match="'Other' object is not callable"):
+            fn(X)
+
+
 # ---------------------------------------------------------------------- functions that suspend
 def test_generators_and_coroutines_run_plain_and_are_known_as_such():
     def generates(x):
@@ -729,7 +874,9 @@ def test_joblib_takes_compiled_functions(backend):
         )
     for (name, (_, wanted)), (result, graphs) in zip(jobs.items(), found, strict=True):
         assert result.tolist() == wanted.tolist(), name
-        assert graphs == 1, name
+        assert graphs == 1 or backend == "threading", (
+            name
+        )  # two threads, one function: one runs plain meanwhile
 
 
 MAIN = """

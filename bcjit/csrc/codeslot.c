@@ -23,6 +23,7 @@ typedef struct {
 
 static Py_ssize_t extra_index = -1;
 static PyObject *callee_factory;
+static PyObject *call_name;                 /* "__call__" */
 
 static int ref_init(Ref *ref, PyObject *object)
 {
@@ -78,6 +79,9 @@ static void slot_free(void *memory)
 
 int bcjit_codeslot_init(void)
 {
+    if (call_name == NULL && (call_name = PyUnicode_InternFromString("__call__")) == NULL) {
+        return -1;
+    }
     if (extra_index < 0) {
         extra_index = bcjit_request_extra_index(slot_free);
     }
@@ -305,6 +309,24 @@ static PyObject *callee_method(PyObject *method, PyObject *tag)
     return bound;
 }
 
+/* An instance whose class has a Python function for __call__: what is called instead of that, bound to it. */
+static PyObject *callee_instance(PyObject *object, PyObject *tag)
+{
+    PyObject *call = _PyType_Lookup(Py_TYPE(object), call_name);
+    if (call == NULL || !Py_IS_TYPE(call, &PyFunction_Type)) {
+        return Py_NewRef(object);
+    }
+    PyObject *const pair[] = {Py_NewRef(call), tag};
+    PyObject *function = bcjit_callee(NULL, pair, 2);
+    PyObject *bound = NULL;
+    if (function != NULL) {
+        bound = function == call ? Py_NewRef(object) : PyMethod_New(function, object);
+        Py_DECREF(function);
+    }
+    Py_DECREF(call);
+    return bound;
+}
+
 PyObject *bcjit_callee(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs)
 {
     if (nargs != 2) {
@@ -316,7 +338,7 @@ PyObject *bcjit_callee(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ss
         return callee_method(fn, tag);
     }
     if (!PyFunction_Check(fn)) {
-        return Py_NewRef(fn);
+        return callee_instance(fn, tag);
     }
     PyObject *code = ((PyFunctionObject *)fn)->func_code;
     Callee *callee = find_callee(slot_of(code), tag);

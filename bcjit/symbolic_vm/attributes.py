@@ -34,7 +34,7 @@ from bcjit.symbolic_vm.values import (
     SymValue,
 )
 
-__all__ = ["get_attribute", "has_attribute"]
+__all__ = ["bind_call", "get_attribute", "has_attribute"]
 
 # How a property is read: given by the call layer, which inlines the getter.
 CallProperty = Callable[[Machine, SymValue, SymValue], SymValue]
@@ -185,7 +185,7 @@ def _bind_in_class(
         vm.realize(Lazy(source, raw))
         function = Lazy(member(source, "func"), raw.__func__)  # type: ignore[attr-defined]
         return SymMethod(None, owner, function)
-    if kind is types.FunctionType or not _is_descriptor(raw):
+    if kind is types.FunctionType or issubclass(kind, Dispatcher) or not _is_descriptor(raw):
         return vm.present(source, raw)
     if kind in (types.MethodDescriptorType, types.WrapperDescriptorType):
         return vm.realize(Lazy(source, raw))
@@ -240,6 +240,21 @@ def _instance_attribute(
         Source(SourceKind.TYPE, None, value.source), cls
     )  # the type is guarded with the instance
     return _bind_in_class(vm, owner, in_class, raw, name)
+
+
+def bind_call(vm: Machine, value: SymInstance) -> SymValue | None:
+    """Return ``type(value).__call__`` bound as a call of the instance binds it, None where that is not in Python."""
+    cls = value.pytype
+    raw = _raw_in_mro(cls, "__call__")
+    if value.source is None or type(cls) not in PLAIN_METACLASSES or raw is _MISSING:
+        return None
+    of_class = Source(SourceKind.TYPE, None, value.source)
+    in_class = Source(SourceKind.MRO, "__call__", of_class)
+    if type(raw) is types.FunctionType or issubclass(type(raw), Dispatcher):
+        return SymMethod(None, value, vm.present(in_class, raw))
+    if type(raw) in (staticmethod, classmethod):
+        return _bind_in_class(vm, Known(of_class, cls), in_class, raw, "__call__")
+    return None
 
 
 def _stored(obj: object, name: str, raw: object) -> object:

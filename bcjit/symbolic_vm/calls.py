@@ -6,6 +6,7 @@ the caller breaks there, and the callee runs as a frame of its own (and is captu
 
 from __future__ import annotations
 
+import functools
 import inspect
 import types
 from collections.abc import Callable, Mapping, Sequence
@@ -18,17 +19,19 @@ from bcjit import ops
 from bcjit._core import Dispatcher
 from bcjit.bytecode import decode
 from bcjit.errors import GraphBreak
-from bcjit.symbolic_vm.attributes import get_attribute
+from bcjit.guards import Source, SourceKind
+from bcjit.symbolic_vm.attributes import bind_call, get_attribute
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import call_op, describe
 from bcjit.symbolic_vm.refusals import refusal
 from bcjit.symbolic_vm.state import Frame, State
-from bcjit.symbolic_vm.subscripts import write_contents
+from bcjit.symbolic_vm.subscripts import dict_items, write_contents
 from bcjit.symbolic_vm.values import (
     UNBOUND,
     DictItem,
     Known,
+    Lazy,
     SymFunction,
     SymInstance,
     SymMethod,
@@ -87,11 +90,43 @@ def call(
         return inline(vm, function, tuple(args), kwargs)
     if isinstance(function, Known):
         return _call_known(vm, function.value, tuple(args), kwargs)
-    if isinstance(function, SymInstance) and issubclass(function.pytype, Dispatcher):
-        if not vm.settings.inlines_compiled:
-            break_graph(because.NOT_INLINED, "a compiled function")
-        return call(vm, get(vm, function, "__wrapped__"), args, kwargs)
+    if isinstance(function, SymInstance):
+        if issubclass(function.pytype, Dispatcher):
+            if not vm.settings.inlines_compiled:
+                break_graph(because.NOT_INLINED, "a compiled function")
+            return call(vm, get(vm, function, "__wrapped__"), args, kwargs)
+        if function.pytype is functools.partial:
+            return _call_partial(vm, function, args, kwargs)
+        bound = bind_call(vm, function)
+        if bound is not None:
+            return call(vm, bound, args, kwargs)
     return break_graph(because.UNKNOWN_CALL, f"an object of type {describe(function)}")
+
+
+def _call_partial(
+    vm: Machine, partial: SymInstance, args: Sequence[SymValue], kwargs: Mapping[str, SymValue]
+) -> SymValue:
+    """Mirror ``partial_call`` (Modules/_functoolsmodule.c)."""
+    function, *others = (
+        vm.present(Source(SourceKind.ATTR, name, partial.source), read(partial.obj))
+        for name, read in _PARTIAL_MEMBERS.items()
+    )
+    given, named = map(vm.realize, others)
+    assert isinstance(given, SymTuple)
+    if not isinstance(named, SymObject) or any(_is_placeholder(item) for item in given.items):
+        break_graph(because.UNKNOWN_CALL, "a partial with placeholders")
+    keywords = {str(item.key): item.value for item in dict_items(vm, named)}
+    return call(vm, function, (*given.items, *args), {**keywords, **kwargs})
+
+
+_PARTIAL_MEMBERS: Final[Mapping[str, Callable[[object], object]]] = {
+    name: vars(functools.partial)[name].__get__ for name in ("func", "args", "keywords")
+}
+_PLACEHOLDER: Final = getattr(functools, "Placeholder", None)  # 3.14
+
+
+def _is_placeholder(item: SymValue) -> bool:
+    return _PLACEHOLDER is not None and isinstance(item, Lazy) and item.obj is _PLACEHOLDER
 
 
 def _call_known(
