@@ -238,6 +238,10 @@ class FunctionCompiler:
         self.listing = decode(self.code)
         try:
             found = capture(func, closure, values, spec, self.settings)
+            if _takes_frame(found) and not self.fullgraph:
+                cause = found.end.cause  # type: ignore[union-attr]  # it breaks there
+                self.refuse(part, cause.reason.code, cause.context, cause.line or _line_of(spec))
+                return None
             made = self._make_entry(found)
         except (CannotRebuild, CannotResume) as error:
             self.refuse(part, "BRK012", str(error), _line_of(spec))
@@ -378,6 +382,11 @@ def _only_raises(found: Capture) -> bool:
     return end.cause.reason.code in _RAISING or _leads_to_raise(
         found.frame.listing, end.state.index
     )
+
+
+def _takes_frame(found: Capture) -> bool:
+    """Whether a part takes its frame, or its namespace: it must be the function's last, so it runs plain."""
+    return isinstance(found.end, BreakExit) and found.end.cause.reason.code == "BRK031"
 
 
 _RAISING: Final = ("BRK009", "BRK014", "BRK015")

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import functools
 import inspect
+import traceback
 import types
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Final, NoReturn
 
 import numpy as np
 
@@ -40,7 +41,7 @@ from bcjit.symbolic_vm.values import (
     SymValue,
 )
 
-__all__ = ["BUILTINS", "builtin", "call", "call_property", "marked"]
+__all__ = ["BUILTINS", "builtin", "call", "call_property", "marked", "use_of_frame"]
 
 BuiltinRule = Callable[[Machine, tuple[SymValue, ...], Mapping[str, SymValue]], SymValue]
 # Rules for builtin functions, types and methods of builtin types; filled by ``builtin_calls`` and ``method_calls``.
@@ -84,6 +85,8 @@ def call(
     if isinstance(function, SymMethod):
         return call(vm, function.func, (function.self, *args), kwargs)
     if isinstance(function, SymFunction):
+        if any(function.obj is taker for taker in _FRAME_TAKERS):
+            use_of_frame(vm, function.qualname)
         reason = marked(function.obj) if function.obj is not None else None
         if reason is not None:
             break_graph(reason, function.qualname)
@@ -101,6 +104,20 @@ def call(
         if bound is not None:
             return call(vm, bound, args, kwargs)
     return break_graph(because.UNKNOWN_CALL, f"an object of type {describe(function)}")
+
+
+# Python functions that give frames of their callers away, the innermost first.
+_FRAME_TAKERS: Final = (inspect.currentframe, inspect.stack, traceback.walk_stack)
+
+
+def use_of_frame(vm: Machine, what: str, depth: int = 0) -> NoReturn:
+    """Break at a call that takes the frame `depth` calls up, or its namespace.
+
+    Parts of a function are frames of their own, so what is taken of the outermost frame lasts only if that part is the last: it is
+    run plain. A frame of an inlined call becomes the outermost when it is called by itself.
+    """
+    own = len(vm.positions) - 1 - depth == 0
+    break_graph(because.OWN_FRAME if own else because.UNKNOWN_CALL, what)
 
 
 def _call_partial(
@@ -211,7 +228,7 @@ def inline(
         ) from cause
 
 
-_ABOUT_THE_CALLER: Final = (because.INLINE_DEPTH, because.CAPTURE_LIMIT)
+_ABOUT_THE_CALLER: Final = (because.INLINE_DEPTH, because.CAPTURE_LIMIT, because.OWN_FRAME)
 
 
 def _is_simple_generator(code: types.CodeType) -> bool:
