@@ -473,7 +473,7 @@ def test_under_the_debug_allocator():
             PROGRAM,
             str(ROOT / "tests"),
             __file__,
-            "once_for_a_key or reset_and_reported or come_and_go or changed_by",
+            "once_for_a_key or come_and_go or changed_by",
         ],
         capture_output=True,
         text=True,

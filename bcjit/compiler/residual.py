@@ -826,7 +826,7 @@ class _Writer:
         live = [slot for slot in slots if not slot.null]
         for slot in live:
             self._push_slot(slot)
-        for name in dict.fromkeys(slot.temp for slot in live):
+        for name in dict.fromkeys(slot.temp for slot in live if not slot.moved):
             builder.delete_fast(name)  # who has kept the frame sees none of ours
         builder.build_tuple(2 + len(names) + len(live))
         builder.return_value()

@@ -9,7 +9,7 @@ from bcjit.guards.compile import compile_guards, specification
 from bcjit.guards.evaluate import Roots, Unavailable, fetch, first_failing, holds, lookup_in_mro
 from bcjit.guards.guard import DEAD, Guard, GuardKind, Identity, SymbolicRelation, relation_guard
 from bcjit.guards.sentence import describe, sentence
-from bcjit.guards.source import MEMBERS, Source, SourceKind
+from bcjit.guards.source import MEMBERS, Source, SourceKind, is_constant_key
 
 __all__ = [
     "DEAD",
@@ -27,6 +27,7 @@ __all__ = [
     "fetch",
     "first_failing",
     "holds",
+    "is_constant_key",
     "lookup_in_mro",
     "relation_guard",
     "sentence",

@@ -10,7 +10,7 @@ from typing import Final
 
 import bcjit.symbolic_vm.break_reasons as because
 from bcjit import ops
-from bcjit.guards import GuardKind, Source, SourceKind
+from bcjit.guards import GuardKind, Source, SourceKind, is_constant_key
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import call_op, describe, no_rule
@@ -118,6 +118,8 @@ def dict_lookup(vm: Machine, value: SymObject, key: object) -> object:
         return MISSING
     assert isinstance(value.obj, dict)
     assert value.source is not None
+    if not is_constant_key(key):
+        break_graph(because.NO_RULE, "a key that is no constant")  # what guards cannot say
     _outside_keys(value.obj)
     found = value.obj.get(key, MISSING)
     if found is MISSING:
@@ -142,6 +144,8 @@ def dict_items(vm: Machine, value: SymObject) -> tuple[DictItem, ...]:
         assert value.source is not None
         live = value.obj.copy()  # at once, as other threads may be changing it
         keys = _outside_keys(live)
+        if not all(map(is_constant_key, keys)):
+            break_graph(because.NO_RULE, "a dict with keys that are no constants")
         vm.guard(GuardKind.KEYS, value.source, keys)
         return tuple(
             DictItem(
