@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import dis
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import CellType, CodeType, FunctionType
 from typing import Any, Final
 
@@ -188,21 +188,13 @@ class FunctionCompiler:
             # Stack or memory is nearly full, or something was changed while it was looked at: plain this time.
             return None
         except Exception as error:
-            foreign = self._foreign(error)
+            foreign = _foreign(error, self.backend)
             if foreign is None and isinstance(error, BackendError):
                 raise
             if foreign is None:
                 self._report_bug(part, spec, error)
                 return None
         raise foreign  # outside the handler: it does not get ours as its context
-
-    def _foreign(self, error: Exception) -> BaseException | None:
-        """Return the exception of the program that struck while we worked, with its own traceback; None if it is ours."""
-        cause = error.__cause__ if isinstance(error, BackendError) else error
-        if cause is None:
-            return None
-        elsewhere = traceback_from_elsewhere(cause, backends.get_backend(self.backend))
-        return None if elsewhere is None else cause.with_traceback(elsewhere)
 
     def _report_bug(self, part: _core.Part, spec: PartSpec, error: Exception) -> None:
         """Let the part run plain and say so once; raise under ``config.strict``."""
@@ -339,7 +331,7 @@ class FunctionCompiler:
         def graph_call(outputs: tuple[Node | Expr, ...]) -> _core.GraphCall:
             found.graph.output(outputs)
             records, end = _records(found)
-            function = self._run_backend(found.graph, inputs, found)
+            function = _run_backend(self.backend, found)
             single = returning_value(function)
             function = function if single is None else single
             bailouts.append(
@@ -355,18 +347,27 @@ class FunctionCompiler:
             tree, residual.code, residual.returns, on_bailout, record, residual.direct
         )
 
-    def _run_backend(
-        self, graph: Graph, inputs: Sequence[Node], found: Capture
-    ) -> Callable[..., object]:
-        if config.strict:
-            graph.lint()
-        examples = [found.input_values[node] for node in inputs]
-        backend = backends.get_backend(self.backend)
-        return backends.checked(backend, graph, backends.run_backend(backend, graph, examples))
-
 
 def _line_of(spec: PartSpec) -> SourceLine:
     return SourceLine(spec.code.co_filename, spec.line, spec.code.co_qualname)
+
+
+def _foreign(error: Exception, backend: str | backends.Backend) -> BaseException | None:
+    """Return the exception of the program that struck while we worked, with its own traceback; None if it is ours."""
+    cause = error.__cause__ if isinstance(error, BackendError) else error
+    if cause is None:
+        return None
+    elsewhere = traceback_from_elsewhere(cause, backends.get_backend(backend))
+    return None if elsewhere is None else cause.with_traceback(elsewhere)
+
+
+def _run_backend(chosen: str | backends.Backend, found: Capture) -> Callable[..., object]:
+    graph = found.graph
+    if config.strict:
+        graph.lint()
+    examples = [found.input_values[node] for node in graph.inputs]
+    backend = backends.get_backend(chosen)
+    return backends.checked(backend, graph, backends.run_backend(backend, graph, examples))
 
 
 def _never(*_arguments: object) -> None:
