@@ -268,17 +268,6 @@ def keeps_own(v):
     return sorted(frame.f_locals), frame.f_lineno, u
 
 
-def given_away_by_a_callee(x, k):
-    y = x * k
-    frame = gives_callers_frame()
-    z = y + 1
-    return sorted(frame.f_locals), frame.f_lineno, z
-
-
-def gives_callers_frame():
-    return sys._getframe(1)
-
-
 def super_without_arguments(x, k):
     class Base:
         def scale(self, x):
@@ -303,7 +292,7 @@ READERS = [
     reads_own_frame, reads_own_frame_below_a_value, reads_from_callee, reads_from_inlined_callee, reads_two_up,
     reads_locals, reads_locals_with_cells, reads_locals_in_call, evaluates, executes, reads_current_frame, reads_stack,
     reads_back, keeps_frame, formats_stack, super_without_arguments, names_in_comprehension, names_made_by_exec,
-    locals_kept, behind_a_branch, behind_other_breaks, in_an_inlined_callee, given_away_by_a_callee,
+    locals_kept, behind_a_branch, behind_other_breaks, in_an_inlined_callee,
 ]  # fmt: skip
 
 

@@ -113,10 +113,11 @@ _FRAME_TAKERS: Final = (inspect.currentframe, inspect.stack, traceback.walk_stac
 def use_of_frame(vm: Machine, what: str, depth: int = 0) -> NoReturn:
     """Break at a call that takes the frame `depth` calls up, or its namespace.
 
-    Parts of a function are frames of their own, so what is taken of the outermost frame lasts only if that part is the last: it is
-    run plain. A frame of an inlined call becomes the outermost when it is called by itself.
+    Parts of a function are frames of their own, so what a function takes of its frame lasts only if that part is the last: it is
+    run plain. A frame of an inlined call becomes the outermost when it is called by itself. What a callee takes of its caller's is
+    right while the callee runs, and is not followed further: that is how loggers and warnings find lines.
     """
-    own = len(vm.positions) - 1 - depth == 0
+    own = len(vm.positions) == 1 and depth == 0
     break_graph(because.OWN_FRAME if own else because.UNKNOWN_CALL, what)
 
 
