@@ -6,6 +6,7 @@ not understood runs as plain Python. Only public names are here; everything else
 
 from bcjit import errors
 from bcjit.api import (
+    CompiledCallable,
     CompiledFunction,
     PlainFunction,
     compile,  # noqa: A004 - the name users know
@@ -18,6 +19,7 @@ from bcjit.backends import list_backends, register_backend
 from bcjit.config import config
 
 __all__ = [
+    "CompiledCallable",
     "CompiledFunction",
     "PlainFunction",
     "__version__",

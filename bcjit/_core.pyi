@@ -211,3 +211,6 @@ def set_code_slot(code: CodeType, obj: object, /) -> None:
 
 def enable_vectorcall(cls: _DispatcherT, /) -> _DispatcherT:
     """Make a subclass of Dispatcher as cheap to call as Dispatcher; returns it."""
+
+def after_fork() -> None:
+    """In a child process: what other threads of the parent were compiling is nobody's work here."""

@@ -1,47 +1,47 @@
-"""What users call: argument checks and the Python half of a compiled function; everything else is below.
-
-A compiled function is a C callable (`bcjit._core.Dispatcher`) with the methods of `CompiledFunction`. Where nothing can be compiled (an unknown
-Python, ``BCJIT_DISABLE=1``, something that is not a Python function) `compile` returns a `PlainFunction`, which has the same methods.
-"""
+"""What users call: argument checks, and what a callable becomes; everything else is below (the objects returned are in ``callables``)."""
 
 from __future__ import annotations
 
 import functools
+import inspect
+import os
 import types
-import weakref
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, cast, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ParamSpec,
+    Protocol,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    overload,
+)
 
 from bcjit import backends
+from bcjit.callables import (
+    LIVE,
+    UNSUPPORTED,
+    CompiledCallable,
+    CompiledFunction,
+    CompiledInstance,
+    PlainFunction,
+    explain_call,
+    set_compile,
+    underneath,
+)
 from bcjit.config import config
 from bcjit.errors import ArgumentError, ArgumentTypeError
-from bcjit.frame_hook import may_compile_callee, report_once, why_unsupported
+from bcjit.frame_hook import may_compile_callee, report_once
 from bcjit.logs import forget_once
 
-if TYPE_CHECKING:
-    from bcjit.code_cache import CodeCache
-    from bcjit.fx_graph import Graph
-
-_UNSUPPORTED: Final = why_unsupported()
-if _UNSUPPORTED is None or TYPE_CHECKING:
+if UNSUPPORTED is None or TYPE_CHECKING:
     from bcjit import _core
-    from bcjit.compiler import (
-        Explanation,
-        FunctionCompiler,
-        RecompileReport,
-        explanation_of,
-        graphs_of,
-        install_error_state,
-        install_foreign_test,
-        report_of,
-    )
+    from bcjit.compiler import FunctionCompiler, install_error_state, install_foreign_test
     from bcjit.symbolic_vm import Settings, mark, refusal
 
-    _Base: type = _core.Dispatcher
-else:
-    _Base = object
-
 __all__ = [
+    "CompiledCallable",
     "CompiledFunction",
     "PlainFunction",
     "compile",
@@ -53,171 +53,48 @@ __all__ = [
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_live: Final[weakref.WeakSet[CompiledFunction]] = weakref.WeakSet()
+S = TypeVar("S")
+C = TypeVar("C", bound=type)
 
+if TYPE_CHECKING:
 
-def _close(compiler: weakref.ref[FunctionCompiler]) -> None:
-    found = compiler()
-    if found is not None:
-        found.close()
+    class _Decorator(Protocol):
+        """What ``compile(backend=...)`` returns."""
 
+        @overload
+        def __call__(self, fn: C, /) -> C: ...  # type: ignore[overload-overlap]  # a class is callable too: what comes first is meant
+        @overload
+        def __call__(self, fn: staticmethod[P, R], /) -> staticmethod[P, R]: ...  # type: ignore[overload-overlap]  # as above
+        @overload
+        def __call__(self, fn: classmethod[S, P, R], /) -> classmethod[S, P, R]: ...
+        @overload
+        def __call__(self, fn: Callable[P, R], /) -> CompiledFunction[P, R]: ...
 
-class PlainFunction:
-    """A function that runs as it is, with the methods of a compiled one; `reason` says why it is not compiled."""
+    class _Options(TypedDict, total=False):
+        """The keyword arguments of `compile`."""
 
-    def __init__(self, fn: Callable[..., Any], reason: str) -> None:
-        self.reason = reason
-        functools.update_wrapper(self, fn)
-        self.__wrapped__ = fn
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function."""
-        return self.__wrapped__(*args, **kwargs)
-
-    def __get__(self, instance: object, owner: type | None = None) -> Any:
-        """Bind like a function."""
-        return self if instance is None else types.MethodType(self, instance)
-
-    @property
-    def graphs(self) -> tuple[Graph, ...]:
-        """Nothing is captured."""
-        return ()
-
-    def explain(self, *args: Any, **kwargs: Any) -> str:
-        """Call the function and return the sentence that says why nothing was captured."""
-        self.__wrapped__(*args, **kwargs)
-        return self.report()
-
-    def report(self) -> str:
-        """Return the sentence that says why nothing is captured."""
-        name = getattr(self.__wrapped__, "__qualname__", None) or type(self.__wrapped__).__name__
-        return f"{name} runs as plain Python: {self.reason}"
-
-    def reset(self) -> None:
-        """There is nothing to forget."""
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            if (
-                name == "__annotations__"
-            ):  # not copied from 3.14 on, where asking for them may run code
-                return self.__wrapped__.__annotations__
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def __repr__(self) -> str:
-        return f"<bcjit plain {self.__wrapped__!r}>"
-
-
-class CompiledFunction(_Base):  # type: ignore[misc]  # object where the extension is missing
-    """A function compiled by `compile`: call it like the function it was made from.
-
-    Attributes
-    ----------
-    __wrapped__
-        The plain function.
-    graphs
-        The graphs captured so far.
-    """
-
-    def __init__(self, fn: types.FunctionType, compiler: FunctionCompiler) -> None:
-        super().__init__(fn, compiler.first)
-        functools.update_wrapper(self, fn)
-        self._compiler = compiler
-        _live.add(self)
-        # Weakly: what the registry of finalizers holds is not garbage in the same collection as this function.
-        weakref.finalize(self, _close, weakref.ref(compiler)).atexit = False
-
-    @property
-    def _caches(self) -> list[CodeCache]:
-        return self._compiler.caches()
-
-    @property
-    def graphs(self) -> tuple[Graph, ...]:
-        """The graphs captured so far, those of functions it calls included."""
-        return graphs_of(self._caches)
-
-    def explain(self, *args: Any, **kwargs: Any) -> Explanation:
-        """Call the plain function's code once, freshly compiled, and say what was captured and why.
-
-        The call is a real one: what the function changes or prints happens. What this compiled function has cached is
-        neither used nor changed.
-
-        Parameters
-        ----------
-        *args, **kwargs
-            Arguments of the function.
-
-        Returns
-        -------
-        Explanation
-            ``str()`` of it is for people, ``as_dict()`` for programs, ``result`` is what the call returned.
-        """
-        fresh = self._compiler.fresh()
-        call = _core.Dispatcher(self.fn, fresh.first)
-        try:
-            result = call(*args, **kwargs)
-            return explanation_of(self.__qualname__, fresh.caches(), result)
-        finally:
-            del call
-
-    def report(self) -> RecompileReport:
-        """Return compiled variants with their hits, and for every recompilation the guard that failed."""
-        return report_of(self.__qualname__, self._caches)
-
-    def reset(self) -> None:
-        """Forget everything compiled; the next call captures anew."""
-        self._compiler.reset()
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            if (
-                name == "__annotations__"
-            ):  # not copied from 3.14 on, where asking for them may run code
-                return self.__wrapped__.__annotations__
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def __repr__(self) -> str:
-        return f"<bcjit compiled {self.__wrapped__!r}>"
-
-    def __reduce__(self) -> str:
-        """Pickle by reference, as functions are."""
-        return cast("str", self.__qualname__)
-
-    def __copy__(self) -> CompiledFunction:
-        """Functions are not copied."""
-        return self
-
-    def __deepcopy__(self, memo: dict[int, object]) -> CompiledFunction:
-        """Functions are not copied."""
-        return self
-
-
-if _UNSUPPORTED is None:
-    _core.enable_vectorcall(CompiledFunction)
+        backend: str | backends.Backend
+        fullgraph: bool
+        dynamic: bool | None
+        options: Mapping[str, object] | None
 
 
 @overload
-def compile(  # noqa: A001 - the name users know
-    fn: Callable[P, R],
-    *,
-    backend: str | backends.Backend = ...,
-    fullgraph: bool = ...,
-    dynamic: bool | None = ...,
-    options: Mapping[str, object] | None = ...,
-) -> Callable[P, R]: ...
+def compile(fn: C, **options: Unpack[_Options]) -> C: ...  # type: ignore[overload-overlap]  # noqa: A001 - a class is callable too: what comes first is meant; the name users know
 @overload
+def compile(  # type: ignore[overload-overlap]  # noqa: A001 - as above
+    fn: staticmethod[P, R], **options: Unpack[_Options]
+) -> staticmethod[P, R]: ...
+@overload
+def compile(  # noqa: A001 - as above
+    fn: classmethod[S, P, R], **options: Unpack[_Options]
+) -> classmethod[S, P, R]: ...
+@overload
+def compile(fn: Callable[P, R], **options: Unpack[_Options]) -> CompiledFunction[P, R]: ...  # noqa: A001 - as above
+@overload
+def compile(fn: None = None, **options: Unpack[_Options]) -> _Decorator: ...  # noqa: A001 - as above
 def compile(  # noqa: A001 - the name users know
-    fn: None = None,
-    *,
-    backend: str | backends.Backend = ...,
-    fullgraph: bool = ...,
-    dynamic: bool | None = ...,
-    options: Mapping[str, object] | None = ...,
-) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
-def compile(  # noqa: A001 - the name users know
-    fn: Callable[..., Any] | None = None,
+    fn: Any = None,
     *,
     backend: str | backends.Backend = "auto",
     fullgraph: bool = False,
@@ -231,8 +108,9 @@ def compile(  # noqa: A001 - the name users know
     Parameters
     ----------
     fn
-        A Python function or method, also in a ``staticmethod`` or ``classmethod``. Other callables run as they are, a
-        class is returned unchanged. None: return a decorator.
+        A Python function or method, also in a ``staticmethod`` or ``classmethod``, a ``functools.partial`` of one, or an
+        instance whose class has a ``__call__`` in Python. Other callables run as they are, and so do generator functions
+        and coroutines; a class is returned unchanged. None: return a decorator.
     backend
         A registered name (see `list_backends`) or a callable ``(graph, example_inputs) -> callable``.
     fullgraph
@@ -245,7 +123,7 @@ def compile(  # noqa: A001 - the name users know
     Returns
     -------
     CompiledFunction
-        Or a `PlainFunction` where nothing can be compiled.
+        A `CompiledCallable` for a partial or an instance; a `PlainFunction` where nothing can be compiled.
 
     Raises
     ------
@@ -274,7 +152,7 @@ def compile(  # noqa: A001 - the name users know
         raise ArgumentTypeError(
             f"fn: a function is expected, got {type(fn).__name__}: {fn!r}; write bcjit.compile(f) or @bcjit.compile"
         )
-    if isinstance(fn, CompiledFunction | PlainFunction):
+    if isinstance(fn, CompiledFunction | CompiledCallable | PlainFunction):
         fn = fn.__wrapped__
     if isinstance(fn, type):
         return fn  # a class must stay one; compile its methods
@@ -285,10 +163,11 @@ def compile(  # noqa: A001 - the name users know
         return types.MethodType(again(fn.__func__), fn.__self__)
     if isinstance(fn, staticmethod | classmethod):
         return type(fn)(again(fn.__func__))
-    reason = _why_plain(fn)
+    reason = _why_plain()
     if reason is not None:
         return PlainFunction(fn, reason)
-    assert isinstance(fn, types.FunctionType)
+    if not isinstance(fn, types.FunctionType):
+        return _compile_object(fn, again)
     _core.leave_alone(fn.__code__)  # where a whole script is watched, this compiler wins
     compiler = FunctionCompiler(
         fn.__code__, backend, fullgraph=fullgraph, settings=Settings(dynamic=dynamic is not False)
@@ -296,15 +175,39 @@ def compile(  # noqa: A001 - the name users know
     return CompiledFunction(fn, compiler)
 
 
-def _why_plain(fn: Callable[..., Any]) -> str | None:
-    if _UNSUPPORTED is not None:
-        report_once(_UNSUPPORTED)
-        return _UNSUPPORTED
+def _compile_object(fn: Any, again: Callable[[Any], Any]) -> Any:
+    """Compile the Python function that a call of an object leads to."""
+    if type(fn) is functools.partial:
+        inner = again(fn.func)
+        found = underneath(inner)
+        if isinstance(found, CompiledFunction):
+            return CompiledCallable(fn, inner, fn.args, fn.keywords)
+        reason = found.reason if isinstance(found, PlainFunction) else _no_function(found)
+        return PlainFunction(fn, reason)
+    method = inspect.getattr_static(type(fn), "__call__")
+    if isinstance(method, CompiledFunction):
+        method = method.__wrapped__
+    if not isinstance(method, types.FunctionType):
+        return PlainFunction(fn, _no_function(fn))
+    if not may_compile_callee(method):
+        return PlainFunction(
+            fn, f"{type(fn).__name__} is left alone, as all of {method.__module__}"
+        )
+    return CompiledInstance(fn, again(method), (fn,), {})
+
+
+def _no_function(fn: object) -> str:
+    what = f"the class {fn.__name__}" if isinstance(fn, type) else f"a {type(fn).__name__}"
+    return f"it is {what}, not a Python function"
+
+
+def _why_plain() -> str | None:
+    if UNSUPPORTED is not None:
+        report_once(UNSUPPORTED)
+        return UNSUPPORTED
     if config.disabled:
         report_once("BCJIT_DISABLE is set")
         return "BCJIT_DISABLE is set"
-    if not isinstance(fn, types.FunctionType):
-        return f"it is a {type(fn).__name__}, not a Python function"
     return None
 
 
@@ -334,10 +237,7 @@ def explain(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     -------
     Explanation
     """
-    if isinstance(fn, types.MethodType):
-        return explain(fn.__func__, fn.__self__, *args, **kwargs)
-    compiled: Any = fn if isinstance(fn, CompiledFunction | PlainFunction) else compile(fn)
-    return compiled.explain(*args, **kwargs)
+    return explain_call(fn, *args, **kwargs)
 
 
 def disable(fn: Callable[P, R]) -> Callable[P, R]:
@@ -355,7 +255,7 @@ def disable(fn: Callable[P, R]) -> Callable[P, R]:
     """
     if not callable(fn):
         raise ArgumentTypeError(f"fn: a function is expected, got {type(fn).__name__}: {fn!r}")
-    if _UNSUPPORTED is None:
+    if UNSUPPORTED is None:
         mark(fn, "BRK005")
         if isinstance(fn, types.FunctionType):
             _core.leave_alone(fn.__code__)
@@ -368,8 +268,10 @@ def graph_break() -> None:
 
 def reset() -> None:
     """Forget everything that was compiled, and every message that was logged once."""
-    for compiled in list(_live):
-        compiled.reset()
+    for reference in tuple(LIVE.values()):
+        compiled = reference()
+        if compiled is not None:
+            compiled.reset()
     forget_once()
 
 
@@ -383,12 +285,15 @@ def _callee(fn: types.FunctionType, compiler: FunctionCompiler) -> object:
 
 def _install() -> None:
     """Tell the C extension what it asks Python for; done once, and again by tests that have told it something else."""
-    if _UNSUPPORTED is None:
+    if UNSUPPORTED is None:
         install_error_state()
         install_foreign_test()
         _core.set_callee_factory(_callee)
 
 
 _install()
-if _UNSUPPORTED is None:
+set_compile(compile)
+if UNSUPPORTED is None:
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_core.after_fork)
     mark(graph_break, "BRK004")

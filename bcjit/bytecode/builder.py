@@ -160,6 +160,8 @@ class CodeBuilder:
         Names of the cells made, and of those that come with the closure.
     flags
         ``co_flags``, without those that follow from the rest.
+    resume
+        False: `resume` is called later. Nothing else runs before it: no signal handler, no other thread.
     """
 
     def __init__(
@@ -172,6 +174,8 @@ class CodeBuilder:
         cellvars: tuple[str, ...] = (),
         freevars: tuple[str, ...] = (),
         flags: int = CO_FUNCTION,
+        *,
+        resume: bool = True,
     ) -> None:
         self._dialect: Dialect = current()
         named = (filename, name, qualname, firstlineno)
@@ -180,6 +184,8 @@ class CodeBuilder:
         self._temporaries = 0
         self.at(Position(firstlineno, firstlineno, 0, 0))
         self._prologue()
+        if resume:
+            self.resume()
 
     def _prologue(self) -> None:
         # The order of Python/compile.c, insert_prefix_instructions.
@@ -187,6 +193,9 @@ class CodeBuilder:
             self.emit(Op.COPY_FREE_VARS, len(self._draft.freevars))
         for name in self._draft.cellvars:
             self.emit(Op.MAKE_CELL, name)
+
+    def resume(self) -> None:
+        """From here on the frame is seen, and may be interrupted."""
         self.emit(Op.RESUME, 0)
 
     def finish(self) -> CodeType:

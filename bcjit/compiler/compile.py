@@ -6,9 +6,10 @@ a bug of ours: it is logged once and the frame runs plain (raised under ``config
 
 from __future__ import annotations
 
+import contextlib
 import dis
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import CellType, CodeType, FunctionType
 from typing import Any, Final
 
@@ -30,9 +31,9 @@ from bcjit.guards import (
     Guard,
     GuardKind,
     Roots,
+    Unavailable,
     compile_guards,
     describe,
-    fetch,
     first_failing,
     sentence,
 )
@@ -84,7 +85,9 @@ class FunctionCompiler:
         self.fullgraph = fullgraph
         self.settings = settings
         self.cache = CodeCache()
-        self.callees: dict[CodeType, FunctionCompiler] = {}
+        # By the identity of the code, which the compiler holds: equal code objects may be of different files.
+        self.callees: dict[int, FunctionCompiler] = {}
+        self.generation = 0  # counts resets, for captures that began before one
         self.listing: Listing | None = None  # held for all parts, so that the code is decoded once
         self.refusal = refusal(code)
         self.first = self.part(PartSpec(code))
@@ -93,11 +96,12 @@ class FunctionCompiler:
     # ------------------------------------------------------------------ the function as a whole
     def for_callee(self, code: CodeType) -> FunctionCompiler | None:
         """Return the compiler of a function that this one calls, with the same options; None beyond a limit."""
-        found = self.callees.get(code)
+        found = self.callees.get(id(code))
         if found is None and len(self.callees) < config.part_limit:
-            found = self.callees[code] = FunctionCompiler(
+            made = FunctionCompiler(
                 code, self.backend, fullgraph=self.fullgraph, settings=self.settings
             )
+            found = self.callees.setdefault(id(code), made)
         return found
 
     def fresh(self) -> FunctionCompiler:
@@ -110,7 +114,7 @@ class FunctionCompiler:
         found = {id(self): self}
         queue = [self]
         while queue:
-            for callee in queue.pop(0).callees.values():
+            for callee in tuple(queue.pop(0).callees.values()):
                 if id(callee) not in found:
                     found[id(callee)] = callee
                     queue.append(callee)
@@ -118,11 +122,12 @@ class FunctionCompiler:
 
     def reset(self) -> None:
         """Forget what was compiled; refusals stay."""
-        for callee in self.callees.values():
+        self.generation += 1
+        # The callees stay: their parts may be running, and are found again through their code.
+        for callee in tuple(self.callees.values()):
             callee.reset()
-        self.callees.clear()
         self.cache.clear()
-        for part in self.cache.parts.values():
+        for part in tuple(self.cache.parts.values()):
             part.on_miss = self.on_miss
         self._apply_refusal()
 
@@ -134,11 +139,11 @@ class FunctionCompiler:
 
     def close(self) -> None:
         """Let go of everything: the compiled function is gone."""
-        for callee in self.callees.values():
+        for callee in tuple(self.callees.values()):
             callee.close()
         self.callees.clear()
         self.listing = None
-        for part in (self.first, *self.cache.parts.values()):
+        for part in (self.first, *tuple(self.cache.parts.values())):
             part.on_miss = None  # a method of this object: a cycle
         self.cache.clear()
         self.cache.parts.clear()
@@ -153,10 +158,9 @@ class FunctionCompiler:
                 if spec.offset is None
                 else resume_code(spec.code, spec.offset, spec.stack, spec.bound)
             )
-            found = _core.Part(plain, self.on_miss, spec)
-            if not self.cache.can_split():
-                found.skip = True
-            self.cache.parts[spec] = found
+            made = _core.Part(plain, self.on_miss, spec)
+            made.skip = not self.cache.can_split()
+            found = self.cache.parts.setdefault(spec, made)
         return found
 
     def refuse(self, part: _core.Part, reason: str, context: str, line: SourceLine) -> None:
@@ -180,24 +184,17 @@ class FunctionCompiler:
             return self._compile(part, spec, func, closure, values)
         except GraphBreakError:
             raise
-        except (RecursionError, MemoryError):
-            return None  # stack or memory is nearly full: plain this time, another try later
+        except (RecursionError, MemoryError, Unavailable):
+            # Stack or memory is nearly full, or something was changed while it was looked at: plain this time.
+            return None
         except Exception as error:
-            foreign = self._foreign(error)
+            foreign = _foreign(error, self.backend)
             if foreign is None and isinstance(error, BackendError):
                 raise
             if foreign is None:
                 self._report_bug(part, spec, error)
                 return None
         raise foreign  # outside the handler: it does not get ours as its context
-
-    def _foreign(self, error: Exception) -> BaseException | None:
-        """Return the exception of the program that struck while we worked, with its own traceback; None if it is ours."""
-        cause = error.__cause__ if isinstance(error, BackendError) else error
-        if cause is None:
-            return None
-        elsewhere = traceback_from_elsewhere(cause, backends.get_backend(self.backend))
-        return None if elsewhere is None else cause.with_traceback(elsewhere)
 
     def _report_bug(self, part: _core.Part, spec: PartSpec, error: Exception) -> None:
         """Let the part run plain and say so once; raise under ``config.strict``."""
@@ -217,27 +214,39 @@ class FunctionCompiler:
     def _compile(
         self, part: _core.Part, spec: PartSpec, func: FunctionType, closure: Closure, values: Values
     ) -> _core.Entry | None:
+        generation = self.generation
         roots = Roots(values, func, closure)
         full = self.cache.is_full(part)
         self.cache.asked[spec] += 1
         if part.entries:
             self._explain_miss(spec, roots, compiled=not full)
         if full:
-            part.on_miss = (
-                None  # the entries stay; asking again for each new variant would cost every call
-            )
+            # The entries stay; asking again for each new variant would cost every call.
+            part.on_miss = None
+            if self.generation != generation:
+                part.on_miss = self.on_miss
             return None
         self.cache.captures += 1
         self.listing = decode(self.code)
         try:
             found = capture(func, closure, values, spec, self.settings)
-            made = self._make_entry(found, roots)
+            if _takes_frame(found) and not self.fullgraph:
+                cause = found.end.cause  # type: ignore[union-attr]  # it breaks there
+                self.refuse(part, cause.reason.code, cause.context, cause.line or _line_of(spec))
+                return None
+            made = self._make_entry(found)
         except (CannotRebuild, CannotResume) as error:
             self.refuse(part, "BRK012", str(error), _line_of(spec))
             return None
         if made is None:
             return None
         part.add(made)
+        if self.generation != generation:
+            # A reset since this began: it serves this call, and none to come. What a later reset finds it takes out.
+            with contextlib.suppress(ValueError):
+                part.remove(made)
+            with contextlib.suppress(ValueError):
+                self.cache.entries.remove(made.tag)
         return made
 
     def _explain_miss(self, spec: PartSpec, roots: Roots, *, compiled: bool) -> None:
@@ -262,12 +271,12 @@ class FunctionCompiler:
             )
 
     # ------------------------------------------------------------------ an entry
-    def _make_entry(self, found: Capture, roots: Roots) -> _core.Entry | None:
+    def _make_entry(self, found: Capture) -> _core.Entry | None:
         cause = found.end.cause if isinstance(found.end, BreakExit) else None
         if cause is not None and self.fullgraph and not _only_raises(found):
             raise GraphBreakError.from_break(cause)
         graph = found.graph
-        guards = (*found.guards, *_overlap_guards(found, roots))
+        guards = (*found.guards, *_overlap_guards(found))
         tree = compile_guards(guards)
         line = _line_of(found.spec)
         nothing = not graph.calls and continuations_end(found)
@@ -290,7 +299,7 @@ class FunctionCompiler:
             entry = _core.Entry(tree, plain, True, _never, record)
             entry.plain = True
         else:
-            entry = self._compiled_entry(found, roots, tree, record)
+            entry = self._compiled_entry(found, tree, record)
         record.attach(entry)
         self.cache.entries.append(record)
         loop = idle_loop(self.cache, record) if config.plain_loops else frozenset()
@@ -305,15 +314,14 @@ class FunctionCompiler:
             return None
         code, behind = found
         self.cache.note(Problem(record.line, "BRK025", REASONS["BRK025"].title, ""))
-        for known in part.entries:
-            part.remove(known)
+        part.clear()
         entry = _core.Entry(compile_guards(()), code, False, _never, record)
         record.become_loop(behind)
         record.attach(entry)
         return entry
 
     def _compiled_entry(
-        self, found: Capture, roots: Roots, tree: _core.GuardTree, record: CacheEntry
+        self, found: Capture, tree: _core.GuardTree, record: CacheEntry
     ) -> _core.Entry:
         inputs = found.graph.inputs
         bailouts: list[BailOuts] = []
@@ -321,7 +329,7 @@ class FunctionCompiler:
         def graph_call(outputs: tuple[Node | Expr, ...]) -> _core.GraphCall:
             found.graph.output(outputs)
             records, end = _records(found)
-            function = self._run_backend(found.graph, inputs, found, roots)
+            function = _run_backend(self.backend, found)
             single = returning_value(function)
             function = function if single is None else single
             bailouts.append(
@@ -337,18 +345,27 @@ class FunctionCompiler:
             tree, residual.code, residual.returns, on_bailout, record, residual.direct
         )
 
-    def _run_backend(
-        self, graph: Graph, inputs: Sequence[Node], found: Capture, roots: Roots
-    ) -> Callable[..., object]:
-        if config.strict:
-            graph.lint()
-        examples = [fetch(found.input_sources[node], roots) for node in inputs]
-        backend = backends.get_backend(self.backend)
-        return backends.checked(backend, graph, backends.run_backend(backend, graph, examples))
-
 
 def _line_of(spec: PartSpec) -> SourceLine:
     return SourceLine(spec.code.co_filename, spec.line, spec.code.co_qualname)
+
+
+def _foreign(error: Exception, backend: str | backends.Backend) -> BaseException | None:
+    """Return the exception of the program that struck while we worked, with its own traceback; None if it is ours."""
+    cause = error.__cause__ if isinstance(error, BackendError) else error
+    if cause is None:
+        return None
+    elsewhere = traceback_from_elsewhere(cause, backends.get_backend(backend))
+    return None if elsewhere is None else cause.with_traceback(elsewhere)
+
+
+def _run_backend(chosen: str | backends.Backend, found: Capture) -> Callable[..., object]:
+    graph = found.graph
+    if config.strict:
+        graph.lint()
+    examples = [found.input_values[node] for node in graph.inputs]
+    backend = backends.get_backend(chosen)
+    return backends.checked(backend, graph, backends.run_backend(backend, graph, examples))
 
 
 def _never(*_arguments: object) -> None:
@@ -366,6 +383,11 @@ def _only_raises(found: Capture) -> bool:
     )
 
 
+def _takes_frame(found: Capture) -> bool:
+    """Whether a part takes its frame, or its namespace: it must be the function's last, so it runs plain."""
+    return isinstance(found.end, BreakExit) and found.end.cause.reason.code == "BRK031"
+
+
 _RAISING: Final = ("BRK009", "BRK014", "BRK015")
 
 
@@ -379,7 +401,7 @@ def _leads_to_raise(listing: Listing, index: int) -> bool:
     return False
 
 
-def _overlap_guards(found: Capture, roots: Roots) -> list[Guard]:
+def _overlap_guards(found: Capture) -> list[Guard]:
     """A graph that writes an input relies on which of its inputs share memory."""
     written = {node for call in found.graph.calls for node in call.writes}
     if not written:
@@ -394,7 +416,7 @@ def _overlap_guards(found: Capture, roots: Roots) -> list[Guard]:
     for index, left in enumerate(arrays):
         for right in arrays[index + 1 :]:
             sources = found.input_sources[left], found.input_sources[right]
-            first, second = (_array(fetch(s, roots)) for s in sources)
+            first, second = (_array(found.input_values[node]) for node in (left, right))
             shared = np.may_share_memory(first, second)
             guards.append(Guard(GuardKind.OVERLAP, sources[0], (sources[1], shared), line))
     return guards

@@ -209,7 +209,7 @@ def _count(number: int, what: str) -> str:
 
 def _entries(caches: list[CodeCache]) -> Iterator[CacheEntry]:
     for cache in caches:
-        yield from cache.entries
+        yield from tuple(cache.entries)  # another thread may be compiling
 
 
 def graphs_of(caches: list[CodeCache]) -> tuple[Graph, ...]:
@@ -222,7 +222,7 @@ def explanation_of(function: str, caches: list[CodeCache], result: object) -> Ex
     return Explanation(
         function=function,
         parts=tuple(map(_part_report, _entries(caches))),
-        problems=tuple(p for cache in caches for p in cache.problems.values()),
+        problems=tuple(p for cache in caches for p in tuple(cache.problems.values())),
         graphs=graphs_of(caches),
         result=result,
     )
@@ -233,7 +233,7 @@ def report_of(function: str, caches: list[CodeCache]) -> RecompileReport:
     return RecompileReport(
         function=function,
         parts=tuple(map(_part_report, _entries(caches))),
-        recompilations=tuple(m for cache in caches for m in cache.misses if m.compiled),
+        recompilations=tuple(m for cache in caches for m in tuple(cache.misses) if m.compiled),
         plain_calls=sum(cache.plain_calls() for cache in caches),
-        problems=tuple(p for cache in caches for p in cache.problems.values()),
+        problems=tuple(p for cache in caches for p in tuple(cache.problems.values())),
     )

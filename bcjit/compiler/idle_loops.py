@@ -24,7 +24,8 @@ GetPart = Callable[[PartSpec], object]
 def idle_loop(cache: CodeCache, record: CacheEntry) -> frozenset[int]:
     """Return the instructions of the loop that a new part closes if no part of it has computed anything, else nothing."""
     turn = _turn_without_work(cache, record)
-    if not turn:
+    # A NULL on the stack may be what a comprehension puts back into its variable, which is unbound then.
+    if not turn or any(record.spec.stack):
         return frozenset()
     listing = decode(record.spec.code)
     starts = {listing.index_of(part.offset) for part in turn if part.offset is not None}

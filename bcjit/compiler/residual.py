@@ -2,6 +2,8 @@
 
 Written with `CodeBuilder` in virtual terms, so that it is the same on every Python version. It decides nothing about meaning: a `Capture` and
 recipes say what to load. Values are all computed before any is stored, so that nothing is read after it has been overwritten.
+What is read from outside the frame is read once, before the RESUME: guards have been checked just before, and until then neither a
+signal handler nor another thread can run and change what they are about.
 """
 
 from __future__ import annotations
@@ -198,6 +200,7 @@ class _Writer:
             argnames=capture.spec.value_names,
             cellvars=code.co_cellvars if first else (),
             freevars=code.co_freevars if first else self.cell_names,
+            resume=False,
         )
         self.first = first
         self.outputs: dict[Node | Expr, int] = {}
@@ -214,6 +217,10 @@ class _Writer:
         listing = capture.frame.listing
         offset = capture.spec.offset
         self._start_region = None if offset is None else listing[listing.index_of(offset)].handler
+        self._source_uses: Counter[Source] = Counter()  # of sources outside the frame
+        self._early: dict[
+            Source, str
+        ] = {}  # those that are kept in a temporary until their last use
 
     # ------------------------------------------------------------------ the whole
     def write(self) -> Residual:
@@ -263,7 +270,18 @@ class _Writer:
         """Call the graph and keep its outputs in temporaries."""
         builder = self.builder
         builder.at(self._position())
-        if not self.outputs and not self.capture.graph.calls:
+        calls = bool(self.outputs or self.capture.graph.calls)
+        kept = {source for source, uses in self._source_uses.items() if uses > 0}
+        if calls:
+            for source in self._input_set.values():
+                self._use(source)
+        for source in sorted(kept, key=_needs_call):
+            name = builder.temp()
+            self._read(source)
+            builder.store_fast(name)
+            self._early[source] = name
+        if not calls:
+            builder.resume()
             return
         builder.begin_call()
         graph_call = self.graph_call(tuple(self.outputs))
@@ -271,6 +289,7 @@ class _Writer:
         builder.end_callable()
         for node in self.inputs:
             self._load_source(self._input_set[node])
+        builder.resume()
         builder.call(len(self.inputs))
         if not self.outputs:
             builder.pop()
@@ -330,11 +349,20 @@ class _Writer:
         if isinstance(recipe, FromGraph):
             if recipe.operand in self.outputs:
                 self._output_uses[self.outputs[recipe.operand]] += 1
+            else:
+                assert isinstance(recipe.operand, Node)
+                self._use(self._input_set[recipe.operand])
+        elif isinstance(recipe, FromSource):
+            self._use(recipe.source)
         elif isinstance(recipe, Build | MakeFunction):
             self._shared[recipe.key] += 1
             if self._shared[recipe.key] == 1:
                 for part in _parts(recipe):
                     self._count(part)
+
+    def _use(self, source: Source) -> None:
+        if source.kind not in (SourceKind.LOCAL, SourceKind.GLOBALS):
+            self._source_uses[source] += 1
 
     # ------------------------------------------------------------------ loading
     def _load(self, recipe: Recipe) -> None:
@@ -421,6 +449,16 @@ class _Writer:
         builder.call(len(parts))
 
     def _load_source(self, source: Source) -> None:
+        name = self._early.get(source)
+        if name is None:
+            self._read(source)
+            return
+        self.builder.load_fast(name)
+        self._source_uses[source] -= 1
+        if self._source_uses[source] == 0:
+            self.builder.delete_fast(name)
+
+    def _read(self, source: Source) -> None:
         builder = self.builder
         kind, key, base = source.kind, source.key, source.base
         if kind is SourceKind.LOCAL:
@@ -435,7 +473,8 @@ class _Writer:
         elif kind in (SourceKind.GLOBAL, SourceKind.BUILTIN):
             builder.load_global(str(key))
         elif kind is SourceKind.GLOBALS:
-            self._call_constant(globals, ())  # the builtin reads the frame that calls it
+            # The builtin reads the frame that calls it, which is seen from the RESUME on only; the dict stays the same.
+            self._call_constant(globals, ())
         else:
             assert base is not None
             self._load_part(kind, key, base)
@@ -443,22 +482,22 @@ class _Writer:
     def _load_part(self, kind: SourceKind, key: object, base: Source) -> None:
         builder = self.builder
         if kind in (SourceKind.ATTR, SourceKind.MODULE_ATTR):
-            self._load_source(base)
+            self._read(base)
             builder.load_attr(str(key))
         elif kind is SourceKind.ITEM:
-            self._load_source(base)
+            self._read(base)
             builder.load_const(key)
             builder.binary_subscr()
         elif kind is SourceKind.MEMBER:
-            self._load_source(base)
+            self._read(base)
             builder.load_attr(_MEMBERS[str(key)])
         elif kind is SourceKind.CELL_OF:
-            self._load_source(base)
+            self._read(base)
             builder.load_const(key)
             builder.binary_subscr()
             builder.load_attr("cell_contents")
         elif kind is SourceKind.SHAPE:
-            self._load_source(base)
+            self._read(base)
             builder.load_attr("shape")
             builder.load_const(key)
             builder.binary_subscr()
@@ -478,7 +517,7 @@ class _Writer:
         builder.load_const(function)
         builder.end_callable()
         for source in sources:
-            self._load_source(source)
+            self._read(source)
         for constant in constants:
             builder.load_const(constant)
         builder.call(len(sources) + len(constants))
@@ -914,6 +953,8 @@ class _Writer:
         live = [slot for slot in slots if not slot.null]
         for slot in live:
             self._push_slot(slot)
+        for name in dict.fromkeys(slot.temp for slot in live if not slot.moved):
+            builder.delete_fast(name)  # who has kept the frame sees none of ours
         builder.build_tuple(2 + len(names) + len(live))
         builder.return_value()
 
@@ -928,6 +969,12 @@ def _parts(recipe: Build | MakeFunction) -> tuple[Recipe, ...]:
         recipe.closure,
         recipe.annotations,
     )
+
+
+def _needs_call(source: Source) -> bool:
+    """Whether reading a source calls something, so that it may be interrupted: such sources are read last."""
+    called = (SourceKind.TYPE, SourceKind.LENGTH, SourceKind.MRO)
+    return any(step.kind in called for step in source.chain())
 
 
 def _nulls(recipes: Sequence[Recipe]) -> list[bool]:

@@ -23,6 +23,7 @@ typedef struct {
 
 static Py_ssize_t extra_index = -1;
 static PyObject *callee_factory;
+static PyObject *call_name;                 /* "__call__" */
 
 static int ref_init(Ref *ref, PyObject *object)
 {
@@ -78,6 +79,9 @@ static void slot_free(void *memory)
 
 int bcjit_codeslot_init(void)
 {
+    if (call_name == NULL && (call_name = PyUnicode_InternFromString("__call__")) == NULL) {
+        return -1;
+    }
     if (extra_index < 0) {
         extra_index = bcjit_request_extra_index(slot_free);
     }
@@ -225,7 +229,8 @@ static bool callee_is_dead(Callee *callee)
 static void drop_dead_callees(Slot *slot)
 {
     for (Py_ssize_t i = slot->n_callees - 1; i >= 0; i--) {
-        if (callee_is_dead(&slot->callees[i])) {
+        /* What is dropped may run finalizers, and these may come here too. */
+        if (i < slot->n_callees && callee_is_dead(&slot->callees[i])) {
             Callee dead = slot->callees[i];
             slot->callees[i] = slot->callees[--slot->n_callees];
             callee_drop(&dead);
@@ -249,6 +254,10 @@ static int remember(PyObject *code, PyObject *fn, PyObject *tag, PyObject *calla
         return -1;
     }
     drop_dead_callees(slot);
+    if (find_callee(slot, tag) != NULL) {   /* another thread was first: its own is as good */
+        callee_drop(&made);
+        return 0;
+    }
     Callee *grown =
         PyMem_Realloc(slot->callees, (size_t)(slot->n_callees + 1) * sizeof(Callee));
     if (grown == NULL) {
@@ -300,6 +309,24 @@ static PyObject *callee_method(PyObject *method, PyObject *tag)
     return bound;
 }
 
+/* An instance whose class has a Python function for __call__: what is called instead of that, bound to it. */
+static PyObject *callee_instance(PyObject *object, PyObject *tag)
+{
+    PyObject *call = _PyType_Lookup(Py_TYPE(object), call_name);
+    if (call == NULL || !Py_IS_TYPE(call, &PyFunction_Type)) {
+        return Py_NewRef(object);
+    }
+    PyObject *const pair[] = {Py_NewRef(call), tag};
+    PyObject *function = bcjit_callee(NULL, pair, 2);
+    PyObject *bound = NULL;
+    if (function != NULL) {
+        bound = function == call ? Py_NewRef(object) : PyMethod_New(function, object);
+        Py_DECREF(function);
+    }
+    Py_DECREF(call);
+    return bound;
+}
+
 PyObject *bcjit_callee(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs)
 {
     if (nargs != 2) {
@@ -311,7 +338,7 @@ PyObject *bcjit_callee(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ss
         return callee_method(fn, tag);
     }
     if (!PyFunction_Check(fn)) {
-        return Py_NewRef(fn);
+        return callee_instance(fn, tag);
     }
     PyObject *code = ((PyFunctionObject *)fn)->func_code;
     Callee *callee = find_callee(slot_of(code), tag);

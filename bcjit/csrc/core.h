@@ -69,7 +69,7 @@ typedef struct {
     Py_ssize_t n_entries;
     Py_ssize_t misses;
     char skip;
-    char busy;
+    Py_ssize_t busy;                        /* see bcjit_part_is_busy */
     PyObject *weakrefs;
 } Part;
 
@@ -81,6 +81,14 @@ Entry *bcjit_part_find(Part *part, PyObject *const *values, Py_ssize_t n, PyObje
 /* The same, counted as a hit and moved to the front. */
 Entry *bcjit_part_hit(Part *part, PyObject *const *values, Py_ssize_t n, PyObject *func,
                       PyObject *closure);
+/* Whether on_miss is running, in this process: a fork copies the mark, but not the thread that would
+ * take it off. */
+extern Py_ssize_t bcjit_process_number;
+static inline bool bcjit_part_is_busy(const Part *part)
+{
+    return part->busy == bcjit_process_number;
+}
+PyObject *bcjit_after_fork(PyObject *module, PyObject *unused);
 PyCodeObject *bcjit_part_positional_code(Part *part);
 PyCodeObject *bcjit_part_cleanup_code(Part *part);
 PyCodeObject *bcjit_cleanup_code(PyCodeObject *code);
@@ -168,7 +176,8 @@ void bcjit_state_clear(State *state);
 /* Calls Python code of ours, unwatched. An error of the program's, which a signal handler raised in
  * it, shows none of our frames. dispensable: NULL without an error where it had no stack or memory. */
 PyObject *bcjit_call_back(PyObject *callback, PyObject *const *args, size_t n, bool dispensable);
-/* Calls part.on_miss: a new Entry, or NULL, with or without an error set. */
+/* The entry that is right for these values at this moment, compiled by part.on_miss where there is none; or
+ * NULL, with or without an error set. Nothing runs between its last look at the guards and its return. */
 Entry *bcjit_miss(Part *part, PyObject *func, PyObject *closure, PyObject *values);
 /* Runs the entry's code. held: the owner of the values when that is us, else NULL; it gives them up
  * once no graph of this run can fail any more (see Held). */

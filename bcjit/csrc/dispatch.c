@@ -35,7 +35,7 @@ static PyObject *missed(Call *call)
     PyFunctionObject *fn = (PyFunctionObject *)self->fn;
     self->part->misses++;
     drop_bound(call);
-    if (self->part->on_miss == NULL || self->part->busy ||
+    if (self->part->on_miss == NULL || bcjit_part_is_busy(self->part) ||
         fn->vectorcall != bcjit_function_vectorcall) {
         return call_plain(call);
     }

@@ -132,8 +132,18 @@ PyObject *bcjit_call_back(PyObject *callback, PyObject *const *args, size_t n, b
 
 Entry *bcjit_miss(Part *part, PyObject *func, PyObject *closure, PyObject *values)
 {
+    PyObject *const *items = ((PyTupleObject *)values)->ob_item;
+    Py_ssize_t n = PyTuple_GET_SIZE(values);
+    /* Since the caller looked, finalizers may have run, and other threads while they did. */
+    Entry *found = bcjit_part_hit(part, items, n, func, closure);
+    if (found != NULL) {
+        return found;
+    }
+    if (part->on_miss == NULL || bcjit_part_is_busy(part)) {
+        return NULL;
+    }
     PyObject *args[] = {(PyObject *)part, func, closure == NULL ? Py_None : closure, values};
-    part->busy = 1;
+    part->busy = bcjit_process_number;
     PyObject *entry = bcjit_call_back(part->on_miss, args, 4, true);
     part->busy = 0;
     if (entry == NULL) {
@@ -146,6 +156,11 @@ Entry *bcjit_miss(Part *part, PyObject *func, PyObject *closure, PyObject *value
     if (!Py_IS_TYPE(entry, &BcjitEntry_Type) || ((Entry *)entry)->code == NULL) {
         PyErr_Format(PyExc_TypeError, "on_miss must return an Entry or None, not %.100s",
                      Py_TYPE(entry)->tp_name);
+        Py_DECREF(entry);
+        return NULL;
+    }
+    /* What was seen while compiling may be otherwise by now: then the entry is for another time. */
+    if (bcjit_guards_check(((Entry *)entry)->guards, items, n, func, closure) >= 0) {
         Py_DECREF(entry);
         return NULL;
     }
@@ -355,7 +370,7 @@ static Entry *entry_for(PyThreadState *ts, State *state, PyObject *func)
     Entry *entry = bcjit_part_hit(part, values, n, func, state->closure);
     if (entry == NULL) {
         part->misses++;
-        if (part->on_miss == NULL || part->busy) {
+        if (part->on_miss == NULL || bcjit_part_is_busy(part)) {
             return NULL;
         }
         PyObject *tuple = bcjit_values_tuple(values, n);

@@ -114,8 +114,12 @@ static PyObject *raising_state(int which)
     else {
         state = bcjit_call_back(mappings[which].mapper, &now, 1, false);
         if (state != NULL) {
-            Py_XSETREF(mappings[which].from, Py_NewRef(now));
-            Py_XSETREF(mappings[which].to, Py_NewRef(state));
+            /* Both at once: what is dropped may let other threads run. */
+            PyObject *from = mappings[which].from, *to = mappings[which].to;
+            mappings[which].from = Py_NewRef(now);
+            mappings[which].to = Py_NewRef(state);
+            Py_XDECREF(from);
+            Py_XDECREF(to);
         }
     }
     Py_DECREF(now);

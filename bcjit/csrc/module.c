@@ -95,6 +95,8 @@ static PyMethodDef functions[] = {
      "set_code_slot(code, object): keep an object for a code object, weakly when possible."},
     {"enable_vectorcall", bcjit_enable_vectorcall, METH_O,
      "Make a subclass of Dispatcher as cheap to call as Dispatcher; returns it."},
+    {"after_fork", bcjit_after_fork, METH_NOARGS,
+     "In a child process: what other threads of the parent were compiling is nobody's work here."},
     {NULL}};
 
 static struct PyModuleDef definition = {

@@ -156,6 +156,14 @@ PyTypeObject BcjitEntry_Type = {
 
 /* ---- Part: what the dispatcher and the driver ask -------------------------------------------- */
 
+Py_ssize_t bcjit_process_number = 1;
+
+PyObject *bcjit_after_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    bcjit_process_number++;
+    Py_RETURN_NONE;
+}
+
 Entry *bcjit_part_find(Part *part, PyObject *const *values, Py_ssize_t n, PyObject *func,
                        PyObject *closure)
 {
@@ -212,6 +220,17 @@ static PyObject *replaced_code(PyCodeObject *code, PyObject *changes)
     return result;
 }
 
+/* Making code may collect garbage, and finalizers let other threads make the same: the first stays. */
+static void keep_first(PyCodeObject **place, PyObject *made)
+{
+    if (*place == NULL) {
+        *place = (PyCodeObject *)made;
+    }
+    else {
+        Py_XDECREF(made);
+    }
+}
+
 static int argument_count(PyCodeObject *code)
 {
     return code->co_argcount + code->co_kwonlyargcount + !!(code->co_flags & CO_VARARGS) +
@@ -227,10 +246,12 @@ PyCodeObject *bcjit_part_positional_code(Part *part)
         return code;
     }
     if (part->positional_code == NULL) {
-        part->positional_code = (PyCodeObject *)replaced_code(
-            code, Py_BuildValue("{s:i,s:i,s:i,s:i}", "co_argcount", total, "co_posonlyargcount", 0,
-                                "co_kwonlyargcount", 0, "co_flags",
-                                code->co_flags & ~(CO_VARARGS | CO_VARKEYWORDS)));
+        keep_first(&part->positional_code,
+                   replaced_code(code, Py_BuildValue("{s:i,s:i,s:i,s:i}", "co_argcount", total,
+                                                     "co_posonlyargcount", 0, "co_kwonlyargcount",
+                                                     0, "co_flags",
+                                                     code->co_flags &
+                                                         ~(CO_VARARGS | CO_VARKEYWORDS))));
     }
     return part->positional_code;
 }
@@ -251,7 +272,7 @@ PyCodeObject *bcjit_cleanup_code(PyCodeObject *code)
 PyCodeObject *bcjit_part_cleanup_code(Part *part)
 {
     if (part->cleanup_code == NULL) {
-        part->cleanup_code = bcjit_cleanup_code(part->plain_code);
+        keep_first(&part->cleanup_code, (PyObject *)bcjit_cleanup_code(part->plain_code));
     }
     return part->cleanup_code;
 }
@@ -381,7 +402,26 @@ static PyObject *Part_find(Part *self, PyObject *args)
 
 static PyObject *Part_get_entries(Part *self, void *Py_UNUSED(unused))
 {
-    return bcjit_values_tuple((PyObject *const *)self->entries, self->n_entries);
+    for (;;) {
+        /* Making a tuple may collect garbage, and finalizers may change the entries. */
+        Py_ssize_t n = self->n_entries;
+        PyObject *tuple = PyTuple_New(n);
+        if (tuple == NULL) {
+            return NULL;
+        }
+        if (n == self->n_entries) {
+            for (Py_ssize_t i = 0; i < n; i++) {
+                PyTuple_SET_ITEM(tuple, i, Py_NewRef((PyObject *)self->entries[i]));
+            }
+            return tuple;
+        }
+        Py_DECREF(tuple);
+    }
+}
+
+static PyObject *Part_get_busy(Part *self, void *Py_UNUSED(unused))
+{
+    return PyBool_FromLong(bcjit_part_is_busy(self));
 }
 
 static PyObject *Part_get_on_miss(Part *self, void *Py_UNUSED(unused))
@@ -413,12 +453,12 @@ static PyMemberDef Part_members[] = {
     {"plain_code", T_OBJECT_EX, offsetof(Part, plain_code), READONLY, "Original or resume code."},
     {"tag", T_OBJECT, offsetof(Part, tag), 0, "The owner's."},
     {"skip", T_BOOL, offsetof(Part, skip), 0, "Always run the plain code."},
-    {"busy", T_BOOL, offsetof(Part, busy), READONLY, "Whether on_miss is running."},
     {"misses", T_PYSSIZET, offsetof(Part, misses), 0, "How often no entry's guards held."},
     {NULL}};
 
 static PyGetSetDef Part_getset[] = {
     {"entries", (getter)Part_get_entries, NULL, "The entries, most recently used first.", NULL},
+    {"busy", (getter)Part_get_busy, NULL, "Whether on_miss is running.", NULL},
     {"on_miss", (getter)Part_get_on_miss, (setter)Part_set_on_miss,
      "on_miss(part, func, closure, values) -> Entry | None; None: never compile.", NULL},
     {NULL}};

@@ -18,7 +18,12 @@ PyFunctionObject *bcjit_function_take(PyFunctionObject **spare, PyCodeObject *co
         *spare = NULL;
     }
     else {
+        /* Guards have just been checked: no finalizer may run before the code has read what they are about. */
+        int collects = PyGC_Disable();
         function = (PyFunctionObject *)PyFunction_New((PyObject *)code, around->globals);
+        if (collects) {
+            PyGC_Enable();
+        }
         if (function == NULL) {
             return NULL;
         }

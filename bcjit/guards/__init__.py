@@ -17,7 +17,7 @@ from bcjit.guards.evaluate import (
 )
 from bcjit.guards.guard import DEAD, Guard, GuardKind, Identity, SymbolicRelation, relation_guard
 from bcjit.guards.sentence import describe, sentence
-from bcjit.guards.source import MEMBERS, Source, SourceKind
+from bcjit.guards.source import MEMBERS, Source, SourceKind, is_constant_key
 
 __all__ = [
     "DEAD",
@@ -35,6 +35,7 @@ __all__ = [
     "fetch",
     "first_failing",
     "holds",
+    "is_constant_key",
     "lookup_in_mro",
     "own_dict",
     "relation_guard",

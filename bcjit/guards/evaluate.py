@@ -76,8 +76,9 @@ def lookup_in_mro(cls: type, name: str) -> object:
     """Return what ``_PyType_Lookup`` (Objects/typeobject.c) finds, or raise Unavailable."""
     for ancestor in _TYPE_MRO.__get__(cls):
         namespace = _TYPE_DICT.__get__(ancestor)
-        if name in namespace:
-            return namespace[name]
+        found = namespace.get(name, _ABSENT)
+        if found is not _ABSENT:
+            return found
     raise Unavailable(
         f"class {cls.__name__} has no {name}" if type(cls) is type else f"the class has no {name}"
     )

@@ -205,7 +205,7 @@ def _no_instance_attr_clash(guard: Guard, value: object, roots: Roots) -> _Clash
 
 def _keys_clash(guard: Guard, value: object, _roots: Roots) -> _Clash:
     expected = cast("tuple[object, ...]", guard.expected)
-    found = f"({', '.join(map(_show, value))})" if type(value) is dict else _show(value)
+    found = f"({', '.join(map(_show, tuple(value)))})" if type(value) is dict else _show(value)
     return (
         f"{_named(guard.source)}: the keys ({', '.join(map(_show, expected))}) were expected",
         found,

@@ -39,12 +39,14 @@ from bcjit.symbolic_vm.values import (
 
 __all__ = [
     "MISSING",
+    "bind_call",
     "class_of",
     "get_attribute",
     "has_attribute",
     "namespace_of",
     "raw_in_mro",
     "stored",
+    "wrapped_function",
 ]
 
 # How a property is read: given by the call layer, which inlines the getter.
@@ -170,25 +172,26 @@ def class_of(value: SymInstance | SymNew) -> Source:
 def _module_attribute(vm: Machine, value: Known, module: types.ModuleType, name: str) -> SymValue:
     namespace = types.ModuleType.__getattribute__(module, "__dict__")
     if value.source is None:
-        return break_graph(because.ATTRIBUTE, f"module {module.__name__}.{name}")
+        return break_graph(because.ATTRIBUTE, f"module {namespace.get('__name__')}.{name}")
     changed = vm.contents(namespace_of(vm, value))
     if isinstance(changed, Changes):
         known = changed.find(name)
         if known is DELETED:
-            return break_graph(because.ATTRIBUTE, f"module {module.__name__}.{name} was deleted")
+            return break_graph(because.ATTRIBUTE, f"{namespace.get('__name__')}.{name} was deleted")
         if known is not None:
             return known
-    if name not in namespace:
-        return break_graph(because.ATTRIBUTE, f"module {module.__name__}.{name}")
-    return vm.present(Source(SourceKind.MODULE_ATTR, name, value.source), namespace[name])
+    found = namespace.get(name, MISSING)
+    if found is MISSING:
+        return break_graph(because.ATTRIBUTE, f"module {namespace.get('__name__')}.{name}")
+    return vm.present(Source(SourceKind.MODULE_ATTR, name, value.source), found)
 
 
 def raw_in_mro(cls: type, name: str) -> object:
     """Return what ``_PyType_Lookup`` (Objects/typeobject.c) finds, `MISSING` for nothing."""
     for base in type.__getattribute__(cls, "__mro__"):
-        namespace = type.__getattribute__(base, "__dict__")
-        if name in namespace:
-            return namespace[name]
+        found = type.__getattribute__(base, "__dict__").get(name, MISSING)
+        if found is not MISSING:
+            return found
     return MISSING
 
 
@@ -223,7 +226,7 @@ def _bind_in_class(
         vm.realize(Lazy(source, raw))
         function = Lazy(member(source, "func"), raw.__func__)  # type: ignore[attr-defined]
         return SymMethod(None, owner, function)
-    if kind is types.FunctionType or not _is_descriptor(raw):
+    if kind is types.FunctionType or issubclass(kind, Dispatcher) or not _is_descriptor(raw):
         return vm.present(source, raw)
     if kind in (types.MethodDescriptorType, types.WrapperDescriptorType):
         return vm.realize(Lazy(source, raw))
@@ -299,6 +302,29 @@ def _own_attribute(
         return vm.present(Source(SourceKind.ATTR, name, value.source), live)
     if not slot:
         vm.guard(GuardKind.NO_INSTANCE_ATTR, value.source, name)
+    return None
+
+
+def wrapped_function(vm: Machine, compiled: SymInstance) -> SymValue:
+    """Return the function that a compiled function was made from; it holds it itself, so no code of its class runs."""
+    found = _own_attribute(vm, compiled, "__wrapped__", MISSING, slot=True)
+    if found is None:
+        return break_graph(because.ATTRIBUTE, "a compiled function without its function")
+    return found
+
+
+def bind_call(vm: Machine, value: SymInstance) -> SymValue | None:
+    """Return ``type(value).__call__`` bound as a call of the instance binds it, None where that is not in Python."""
+    cls = value.pytype
+    raw = raw_in_mro(cls, "__call__")
+    if value.source is None or type(cls) not in PLAIN_METACLASSES or raw is MISSING:
+        return None
+    of_class = Source(SourceKind.TYPE, None, value.source)
+    in_class = Source(SourceKind.MRO, "__call__", of_class)
+    if type(raw) is types.FunctionType or issubclass(type(raw), Dispatcher):
+        return SymMethod(None, value, vm.present(in_class, raw))
+    if type(raw) in (staticmethod, classmethod):
+        return _bind_in_class(vm, Known(of_class, cls), in_class, raw, "__call__")
     return None
 
 

@@ -152,6 +152,13 @@ _ROWS: Final = (
         "loop without array work",
         "Nothing was captured in a whole turn of the loop, so it runs as plain Python; capture goes on behind it.",
     ),
+    BreakReason(
+        "BRK031",
+        "function that reads its own frame",
+        "What the function takes or changes of its frame (a frame object, the dict of locals) must stay the frame's to the end, so from the part "
+        "on that does so the function runs as plain Python.",
+        "Name the variables instead: eval with a namespace, a dict of what is needed.",
+    ),
 )
 REASONS: Final[dict[str, BreakReason]] = {row.code: row for row in _ROWS}
 
@@ -179,6 +186,7 @@ WRITE_IN_INLINED: Final = "BRK021"
 DEBUGGER: Final = "BRK022"
 EXCEPTION: Final = "BRK023"
 WITH: Final = "BRK024"
+OWN_FRAME: Final = "BRK031"
 
 
 def break_graph(code: str, context: str = "") -> NoReturn:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -20,7 +21,7 @@ from bcjit.guards import Source, SourceKind
 from bcjit.symbolic_vm.attribute_writes import delete_attribute, set_attribute
 from bcjit.symbolic_vm.attributes import has_attribute
 from bcjit.symbolic_vm.break_reasons import break_graph
-from bcjit.symbolic_vm.calls import builtin, call_setter, get
+from bcjit.symbolic_vm.calls import builtin, call_setter, get, use_of_frame
 from bcjit.symbolic_vm.iterators import drain, is_iterator
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import call_op, call_scalar, describe
@@ -185,7 +186,7 @@ def _isinstance(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
             break_graph(
                 because.NO_RULE, f"isinstance with {cls.__name__}, whose metaclass may run code"
             )
-    if "__class__" in {n for base in pytype.__mro__[:-1] for n in base.__dict__}:
+    if any("__class__" in base.__dict__ for base in pytype.__mro__[:-1]):
         break_graph(because.NO_RULE, f"isinstance of {pytype.__name__}, which defines __class__")
     if pytype.__flags__ & HEAP_TYPE and any(
         cls is not pytype and cls is not object for cls in classes
@@ -420,6 +421,28 @@ def _callable(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
 def _text(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     del vm, args, kwargs
     return break_graph(because.NO_RULE, "text of a value")
+
+
+def _namespace(function: Callable[..., object], looks_elsewhere: int) -> None:
+    """Make the rule of a builtin that looks at the calling frame unless it has as many arguments."""
+
+    def rule(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+        if len(args) + len(kwargs) < looks_elsewhere:
+            use_of_frame(vm, function.__name__)
+        return break_graph(because.UNKNOWN_CALL, f"builtins.{function.__name__}")
+
+    builtin(function)(rule)
+
+
+for _reader, _arguments in ((locals, 1), (vars, 1), (dir, 1), (eval, 2), (exec, 2)):
+    _namespace(_reader, _arguments)
+
+
+@builtin(sys._getframe)  # noqa: SLF001 - what programs call
+def _getframe(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    _positional("sys._getframe", args, kwargs, 0, 1)
+    depth = vm.constant(args[0], "which frame") if args else 0
+    use_of_frame(vm, "sys._getframe", depth if type(depth) is int else 0)
 
 
 def _math(function: Callable[..., float]) -> None:

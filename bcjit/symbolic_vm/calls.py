@@ -6,10 +6,12 @@ the caller breaks there, and the callee runs as a frame of its own (and is captu
 
 from __future__ import annotations
 
+import functools
 import inspect
+import traceback
 import types
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Final, NoReturn
 
 import numpy as np
 
@@ -18,18 +20,20 @@ from bcjit import ops
 from bcjit._core import Dispatcher
 from bcjit.bytecode import decode
 from bcjit.errors import GraphBreak
-from bcjit.symbolic_vm.attributes import get_attribute
+from bcjit.guards import Source, SourceKind
+from bcjit.symbolic_vm.attributes import bind_call, get_attribute, wrapped_function
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.instances import construct, is_plain_class
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import call_op, describe
 from bcjit.symbolic_vm.refusals import refusal
 from bcjit.symbolic_vm.state import Frame, State
-from bcjit.symbolic_vm.subscripts import write_contents
+from bcjit.symbolic_vm.subscripts import dict_items, write_contents
 from bcjit.symbolic_vm.values import (
     UNBOUND,
     DictItem,
     Known,
+    Lazy,
     SymFunction,
     SymInstance,
     SymMethod,
@@ -38,7 +42,15 @@ from bcjit.symbolic_vm.values import (
     SymValue,
 )
 
-__all__ = ["BUILTINS", "builtin", "call", "call_property", "call_setter", "marked"]
+__all__ = [
+    "BUILTINS",
+    "builtin",
+    "call",
+    "call_property",
+    "call_setter",
+    "marked",
+    "use_of_frame",
+]
 
 BuiltinRule = Callable[[Machine, tuple[SymValue, ...], Mapping[str, SymValue]], SymValue]
 # Rules for builtin functions, types and methods of builtin types; filled by ``builtin_calls`` and ``method_calls``.
@@ -82,6 +94,8 @@ def call(
     if isinstance(function, SymMethod):
         return call(vm, function.func, (function.self, *args), kwargs)
     if isinstance(function, SymFunction):
+        if any(function.obj is taker for taker in _FRAME_TAKERS):
+            use_of_frame(vm, function.qualname)
         reason = marked(function.obj) if function.obj is not None else None
         if reason is not None:
             break_graph(reason, function.qualname)
@@ -91,11 +105,58 @@ def call(
         if is_plain_class(target) and marked(target) is None and ops.lookup(target) is None:
             return construct(vm, function, tuple(args), kwargs, call)
         return _call_known(vm, function.value, tuple(args), kwargs)
-    if isinstance(function, SymInstance) and issubclass(function.pytype, Dispatcher):
-        if not vm.settings.inlines_compiled:
-            break_graph(because.NOT_INLINED, "a compiled function")
-        return call(vm, get(vm, function, "__wrapped__"), args, kwargs)
+    if isinstance(function, SymInstance):
+        if issubclass(function.pytype, Dispatcher):
+            if not vm.settings.inlines_compiled:
+                break_graph(because.NOT_INLINED, "a compiled function")
+            return call(vm, wrapped_function(vm, function), args, kwargs)
+        if function.pytype is functools.partial:
+            return _call_partial(vm, function, args, kwargs)
+        bound = bind_call(vm, function)
+        if bound is not None:
+            return call(vm, bound, args, kwargs)
     return break_graph(because.UNKNOWN_CALL, f"an object of type {describe(function)}")
+
+
+# Python functions that give frames of their callers away, the innermost first.
+_FRAME_TAKERS: Final = (inspect.currentframe, inspect.stack, traceback.walk_stack)
+
+
+def use_of_frame(vm: Machine, what: str, depth: int = 0) -> NoReturn:
+    """Break at a call that takes the frame `depth` calls up, or its namespace.
+
+    Parts of a function are frames of their own, so what a function takes of its frame lasts only if that part is the last: it is
+    run plain. A frame of an inlined call becomes the outermost when it is called by itself. What a callee takes of its caller's is
+    right while the callee runs, and is not followed further: that is how loggers and warnings find lines.
+    """
+    own = len(vm.positions) == 1 and depth == 0
+    break_graph(because.OWN_FRAME if own else because.UNKNOWN_CALL, what)
+
+
+def _call_partial(
+    vm: Machine, partial: SymInstance, args: Sequence[SymValue], kwargs: Mapping[str, SymValue]
+) -> SymValue:
+    """Mirror ``partial_call`` (Modules/_functoolsmodule.c)."""
+    function, *others = (
+        vm.present(Source(SourceKind.ATTR, name, partial.source), read(partial.obj))
+        for name, read in _PARTIAL_MEMBERS.items()
+    )
+    given, named = map(vm.realize, others)
+    assert isinstance(given, SymTuple)
+    if not isinstance(named, SymObject) or any(_is_placeholder(item) for item in given.items):
+        break_graph(because.UNKNOWN_CALL, "a partial with placeholders")
+    keywords = {str(item.key): item.value for item in dict_items(vm, named)}
+    return call(vm, function, (*given.items, *args), {**keywords, **kwargs})
+
+
+_PARTIAL_MEMBERS: Final[Mapping[str, Callable[[object], object]]] = {
+    name: vars(functools.partial)[name].__get__ for name in ("func", "args", "keywords")
+}
+_PLACEHOLDER: Final = getattr(functools, "Placeholder", None)  # 3.14
+
+
+def _is_placeholder(item: SymValue) -> bool:
+    return _PLACEHOLDER is not None and isinstance(item, Lazy) and item.obj is _PLACEHOLDER
 
 
 def _call_known(
@@ -185,7 +246,7 @@ def inline(
         ) from cause
 
 
-_ABOUT_THE_CALLER: Final = (because.INLINE_DEPTH, because.CAPTURE_LIMIT)
+_ABOUT_THE_CALLER: Final = (because.INLINE_DEPTH, because.CAPTURE_LIMIT, because.OWN_FRAME)
 
 
 def _is_simple_generator(code: types.CodeType) -> bool:

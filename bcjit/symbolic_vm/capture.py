@@ -89,6 +89,7 @@ class Capture:
     graph: Graph  # without an output: what is returned is the compiler's choice
     guards: tuple[Guard, ...]
     input_sources: Mapping[Node, Source]
+    input_values: Mapping[Node, object]  # what was read there
     records: Mapping[Node, tuple[Position, ...]]  # nodes that are not resumed at the part's start
     end: ReturnExit | BreakExit
     end_position: Position  # the state at the start of the last instruction, with all nodes done
@@ -150,6 +151,7 @@ def _attempt(
     start = make(vm, spec, roots.values)
     try:
         (leave,) = vm.interpret(start, Region(frame))
+        input_values = dict(vm.input_values)
     finally:
         vm.close()
     assert isinstance(leave, ReturnExit | BreakExit)
@@ -159,6 +161,7 @@ def _attempt(
         graph=vm.graph,
         guards=(*_needed(vm.guards), *vm.relation_guards()),
         input_sources=dict(vm.input_sources),
+        input_values=input_values,
         records=dict(vm.records),
         end=leave,
         end_position=_known(vm.end_position),

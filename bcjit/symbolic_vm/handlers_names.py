@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 import bcjit.symbolic_vm.break_reasons as because
 from bcjit.bytecode import Instruction, Op
@@ -220,15 +221,19 @@ def _global(vm: Machine, frame: Frame, name: str) -> SymValue:
         return known
     if isinstance(changed, tuple):
         break_graph(because.ATTRIBUTE, "globals that were cleared")
-    if known is None and name in frame.globals:
+    found = frame.globals.get(name, _MISSING)
+    if known is None and found is not _MISSING:
         kind = here.kind is SourceKind.GLOBALS
         source = Source(SourceKind.GLOBAL, name) if kind else Source(SourceKind.ITEM, name, here)
-        return vm.present(source, frame.globals[name])
+        return vm.present(source, found)
     if not vm.same_builtins(frame.globals):
         break_graph(because.ATTRIBUTE, "builtins of another module")
-    builtins = vm.builtins
-    if name not in builtins:
+    found = vm.builtins.get(name, _MISSING)
+    if found is _MISSING:
         break_graph(because.UNBOUND_NAME, name)
     if known is None:
         vm.guard(GuardKind.ABSENT, here, name)
-    return vm.present(Source(SourceKind.BUILTIN, name), builtins[name])
+    return vm.present(Source(SourceKind.BUILTIN, name), found)
+
+
+_MISSING: Final = object()

@@ -132,6 +132,9 @@ class Machine:
         self.positions: list[Position] = []
         self.records: dict[Node, tuple[Position, ...]] = {}
         self.input_sources: dict[Node, Source] = {}
+        self.input_values: dict[
+            Node, object
+        ] = {}  # as they were read: another thread may have changed the place since
         self.symbol_sources: dict[Symbol, Source] = {}
         self.end_position: Position | None = None  # where the outermost frame left off
         self.callee: SymValue | None = None  # the function whose inlining was given up last
@@ -197,6 +200,7 @@ class Machine:
         self._cells.clear()
         self._lists.clear()
         self._live.clear()
+        self.input_values.clear()
 
     def new_id(self) -> int:
         """Return a number no object of this capture has."""
@@ -350,7 +354,7 @@ class Machine:
         if items is None:
             items = self._lists[value.source] = tuple(
                 Lazy(Source(SourceKind.ITEM, index, value.source), item)
-                for index, item in enumerate(value.obj)
+                for index, item in enumerate(tuple(value.obj))  # at once: see capture
             )
         length = Source(SourceKind.LENGTH, None, value.source)
         self.guard(GuardKind.EQUALS, length, len(items))
@@ -384,11 +388,14 @@ class Machine:
             if not any(holds_root(state, place) for state in states):
                 break_graph(because.OUTSIDE_WRITE, "an object with __del__ may be gone by now")
 
-    def graph_input(self, name: str, meta: Meta, source: Source) -> Node:
-        """Make a graph input that is read from `source`."""
+    def graph_input(self, name: str, meta: Meta, source: Source, obj: object) -> Node:
+        """Make a graph input that is read from `source`, where there is `obj` now."""
         node = self.graph.input(name, meta)
         self.input_sources[node] = source
-        self.undoable(lambda: self.input_sources.pop(node, None))
+        self.input_values[node] = obj
+        self.undoable(
+            lambda: (self.input_sources.pop(node, None), self.input_values.pop(node, None))
+        )
         return node
 
     def constant(self, value: SymValue, what: str) -> object:
@@ -407,7 +414,7 @@ class Machine:
                 return self.fix(value.payload, what)
             source = self.input_sources.get(value.payload)
             if source is not None:
-                live = self.fetch(source)
+                live = self.input_values[value.payload]
                 self.guard(GuardKind.EQUALS, source, live)
                 return live
         return break_graph(because.MUST_KNOW, what)

@@ -261,7 +261,7 @@ def _overlap(vm: Machine, left: Node, right: Node) -> bool:
     owners = _owner(left), _owner(right)
     if any(owner.kind is not NodeKind.INPUT for owner in owners):
         return False
-    one, other = (vm.fetch(vm.input_sources[owner]) for owner in owners)
+    one, other = (vm.input_values[owner] for owner in owners)
     arrays = isinstance(one, np.ndarray) and isinstance(other, np.ndarray)
     return arrays and np.may_share_memory(one, other)
 

@@ -95,7 +95,7 @@ def _integer(vm: Machine, value: Lazy) -> SymValue:
     vm.guard(GuardKind.TYPE, source, int)
     assert isinstance(value.obj, int)
     name = _name(source)
-    node = vm.graph_input(name, ScalarMeta(int), source)
+    node = vm.graph_input(name, ScalarMeta(int), source, value.obj)
     symbol = vm.env.symbol(vm.fresh_name(node.name), "input", value.obj, nonnegative=False)
     vm.bind_symbol(symbol, source)
     vm.graph.bind_symbol(symbol, node, None)
@@ -108,7 +108,8 @@ def _number(vm: Machine, value: Lazy) -> SymValue:
         return _equal(vm, value)
     pytype = type(value.obj)
     vm.guard(GuardKind.TYPE, source, pytype)
-    return SymScalar(source, pytype, vm.graph_input(_name(source), ScalarMeta(pytype), source))
+    node = vm.graph_input(_name(source), ScalarMeta(pytype), source, value.obj)
+    return SymScalar(source, pytype, node)
 
 
 def _tuple(vm: Machine, value: Lazy) -> SymValue:
@@ -164,7 +165,7 @@ def _array(vm: Machine, value: Lazy) -> SymValue:
         symbols.append((symbol, axis))
         shape.append(symbol.expr)
     meta = ArrayMeta(tuple(shape), array.dtype)
-    node = vm.graph_input(name, meta, source)
+    node = vm.graph_input(name, meta, source, array)
     for symbol, axis in symbols:
         vm.graph.bind_symbol(symbol, node, axis)
     return SymArray(source, node, meta)
@@ -176,21 +177,22 @@ def _numpy_scalar(vm: Machine, value: Lazy) -> SymValue:
     dtype = np.dtype(pytype)  # exact scalar classes only: the table has no others
     vm.guard(GuardKind.TYPE, source, pytype)
     meta = ArrayMeta((), dtype, is_scalar=True)
-    return SymArray(source, vm.graph_input(_name(source), meta, source), meta)
+    return SymArray(source, vm.graph_input(_name(source), meta, source, value.obj), meta)
 
 
 def _function(vm: Machine, value: Lazy) -> SymValue:
     source = _source(value)
     function = value.obj
     assert isinstance(function, types.FunctionType)
-    if len(function.__closure__ or ()) != len(function.__code__.co_freevars):
+    code = function.__code__
+    if len(function.__closure__ or ()) != len(code.co_freevars):
         return _instance(vm, value)  # not whole yet (3.13, before SET_FUNCTION_ATTRIBUTE)
     if (
         ops.lookup(function) is not None
     ):  # np.ones and others are Python functions, and operations all the same
         return _identical(vm, value)
     vm.guard(GuardKind.TYPE, source, types.FunctionType)
-    vm.guard(GuardKind.IDENTITY, member(source, "code"), Identity(function.__code__))
+    vm.guard(GuardKind.IDENTITY, member(source, "code"), Identity(code))
     namespace = member(source, "globals")
     if function.__globals__ is vm.roots.func.__globals__:
         here = Source(SourceKind.GLOBALS)
@@ -198,12 +200,12 @@ def _function(vm: Machine, value: Lazy) -> SymValue:
         namespace = here
     return SymFunction(
         source=source,
-        code=function.__code__,
+        code=code,
         globals=function.__globals__,
         globals_source=namespace,
         defaults=_defaults(vm, source, function),
         kwdefaults=_kwdefaults(vm, source, function),
-        closure=_closure(vm, source, function),
+        closure=_closure(vm, source, function, code),
         name=function.__name__,
         qualname=function.__qualname__,
         obj=function,
@@ -214,34 +216,39 @@ def _defaults(
     vm: Machine, source: Source, function: types.FunctionType
 ) -> tuple[SymValue, ...] | None:
     place = member(source, "defaults")
-    if function.__defaults__ is None:
+    defaults = function.__defaults__
+    if defaults is None:
         vm.guard(GuardKind.EQUALS, place, None)
         return None
     vm.guard(GuardKind.TYPE, place, tuple)
-    vm.guard(GuardKind.EQUALS, Source(SourceKind.LENGTH, None, place), len(function.__defaults__))
-    return _items(place, function.__defaults__)
+    vm.guard(GuardKind.EQUALS, Source(SourceKind.LENGTH, None, place), len(defaults))
+    return _items(place, defaults)
 
 
 def _kwdefaults(
     vm: Machine, source: Source, function: types.FunctionType
 ) -> tuple[tuple[str, SymValue], ...] | None:
     place = member(source, "kwdefaults")
-    if function.__kwdefaults__ is None:
+    kwdefaults = function.__kwdefaults__
+    if kwdefaults is None:
         vm.guard(GuardKind.EQUALS, place, None)
         return None
-    vm.guard(GuardKind.KEYS, place, tuple(function.__kwdefaults__))
+    kwdefaults = kwdefaults.copy()  # at once, as other threads may be changing it
+    vm.guard(GuardKind.KEYS, place, tuple(kwdefaults))
     return tuple(
         (name, Lazy(Source(SourceKind.ITEM, name, place), default))
-        for name, default in function.__kwdefaults__.items()
+        for name, default in kwdefaults.items()
     )
 
 
-def _closure(vm: Machine, source: Source, function: types.FunctionType) -> tuple[SymCell, ...]:
+def _closure(
+    vm: Machine, source: Source, function: types.FunctionType, code: types.CodeType
+) -> tuple[SymCell, ...]:
     cells = function.__closure__ or ()
     place = member(source, "closure")
     return tuple(
         outside_cell(vm, cell, Source(SourceKind.CELL_OF, index, place), name)
-        for index, (cell, name) in enumerate(zip(cells, function.__code__.co_freevars, strict=True))
+        for index, (cell, name) in enumerate(zip(cells, code.co_freevars, strict=True))
     )
 
 

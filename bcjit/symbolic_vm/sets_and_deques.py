@@ -61,7 +61,7 @@ def _change(vm: Machine, owner: SymObject, method: str, key: object, operand: Sy
 def _check_item(vm: Machine, owner: SymObject, item: SymValue) -> None:
     """Break unless hashing an item and comparing it with those of a set from outside runs nothing of the program."""
     assert isinstance(owner.obj, set)
-    if any(type(known) not in _PLAIN for known in owner.obj):
+    if any(type(known) not in _PLAIN for known in tuple(owner.obj)):  # at once: see capture
         break_graph(because.NO_RULE, "a set with items of other than builtin types")
     item = vm.realize(item)
     if isinstance(item, SymTuple):

@@ -12,7 +12,7 @@ from typing import Final
 
 import bcjit.symbolic_vm.break_reasons as because
 from bcjit import ops
-from bcjit.guards import GuardKind, Source, SourceKind
+from bcjit.guards import GuardKind, Source, SourceKind, is_constant_key
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.finalisers import drop
 from bcjit.symbolic_vm.machine import Machine
@@ -145,17 +145,28 @@ def dict_lookup(vm: Machine, value: SymObject, key: object) -> object:
             if item.key == key:  # dict keys: 1, 1.0 and True are one key
                 return item.value
         return MISSING
-    _check_keys(value)
+    assert isinstance(value.obj, dict)
+    assert value.source is not None
+    if not is_constant_key(key):
+        break_graph(because.NO_RULE, "a key that is no constant")  # what guards cannot say
+    _outside_keys(value.obj)
     if isinstance(contents, Changes):
         changed = contents.find(key)
         if changed is not None:
             return MISSING if changed is DELETED else changed
-    assert isinstance(value.obj, dict)
-    assert value.source is not None
-    if key not in value.obj:
+    found = value.obj.get(key, MISSING)
+    if found is MISSING:
         vm.guard(GuardKind.ABSENT, value.source, key)
         return MISSING
-    return vm.present(Source(SourceKind.ITEM, key, value.source), value.obj[key])
+    return vm.present(Source(SourceKind.ITEM, key, value.source), found)
+
+
+def _outside_keys(live: dict[object, object]) -> tuple[object, ...]:
+    """Return the keys of a dict that other threads may be changing, all read at once."""
+    keys = tuple(live)
+    if any(type(known) not in KEY_TYPES for known in keys):
+        break_graph(because.NO_RULE, "a dict with keys of other than builtin types")
+    return keys
 
 
 def dict_items(vm: Machine, value: SymObject) -> tuple[DictItem, ...]:
@@ -173,22 +184,18 @@ def dict_items(vm: Machine, value: SymObject) -> tuple[DictItem, ...]:
     return items
 
 
-def _check_keys(value: SymObject) -> None:
-    assert isinstance(value.obj, dict)
-    if any(type(known) not in KEY_TYPES for known in value.obj):
-        break_graph(because.NO_RULE, "a dict with keys of other than builtin types")
-
-
 def _outside_items(vm: Machine, value: SymObject) -> tuple[DictItem, ...]:
     assert isinstance(value.obj, dict)
     assert value.source is not None
-    _check_keys(value)
-    keys = tuple(value.obj)
+    live = value.obj.copy()  # at once, as other threads may be changing it
+    keys = _outside_keys(live)
+    if not all(map(is_constant_key, keys)):
+        break_graph(because.NO_RULE, "a dict with keys that are no constants")
     vm.guard(GuardKind.KEYS, value.source, keys)
     return tuple(
         DictItem(
             key,
-            Lazy(Source(SourceKind.ITEM, key, value.source), value.obj[key]),
+            Lazy(Source(SourceKind.ITEM, key, value.source), live[key]),
             Known(None, key),
         )
         for key in keys
@@ -238,12 +245,13 @@ def _peek(vm: Machine, value: SymObject, key: object) -> SymValue | None:
     if isinstance(held, tuple):
         return next((item.value for item in held if item.key == key), None)
     changed = held.find(key) if isinstance(held, Changes) else None
-    _check_keys(value)
     assert isinstance(value.obj, dict)
-    if changed is not None or key not in value.obj:
+    _outside_keys(value.obj)
+    found = value.obj.get(key, MISSING)
+    if changed is not None or found is MISSING:
         return changed
     assert value.source is not None
-    return Lazy(Source(SourceKind.ITEM, key, value.source), value.obj[key])
+    return Lazy(Source(SourceKind.ITEM, key, value.source), found)
 
 
 def add_to_list(
