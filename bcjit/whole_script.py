@@ -319,7 +319,8 @@ def _fresh_main(old: types.ModuleType) -> types.ModuleType:
     """Make the module ``__main__`` as the interpreter makes it before it knows what to run."""
     main = types.ModuleType("__main__")
     main.__loader__ = importlib.machinery.BuiltinImporter
-    if "__annotations__" in vars(old):
+    # From 3.14 on they are made when they are asked for; the old module has them because its own are strings.
+    if "__annotations__" in vars(old) and "__annotate__" not in vars(types.ModuleType):
         main.__annotations__ = {}
     vars(main)["__builtins__"] = builtins
     return main
