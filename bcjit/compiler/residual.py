@@ -143,7 +143,6 @@ class _Slot:
 
     null: bool = False
     temp: str = ""
-    moved: bool = False  # an exception: the frame, which its traceback holds, must not keep it
 
 
 @dataclass(frozen=True, slots=True)
@@ -730,7 +729,7 @@ class _Writer:
             builder.load_const(0)
             builder.store_fast(".lasti")
             slots.append(_Slot(temp=".lasti"))
-        slots.append(_Slot(temp=exception, moved=True))
+        slots.append(_Slot(temp=exception))
         offset = self.capture.frame.listing[region.handler].offset
         self._hand_over(offset, slots, set(handler.bound))
 
@@ -832,8 +831,6 @@ class _Writer:
             self.builder.push_null()
             return
         self.builder.load_fast(slot.temp)
-        if slot.moved:
-            self.builder.delete_fast(slot.temp)
 
     def _native(
         self,
@@ -850,16 +847,19 @@ class _Writer:
         """
         builder = self.builder
         _, pushes = stack_effect(instruction.op, instruction.arg)
-        nulls = _nulls_left(instruction, operands)
+        nulls = _nulls_left(instruction, operands, bound)
         start = builder.place()
         if instruction.op is Op.RERAISE and not self.builder.positions_are_objects:
             # No position is there to go back to; the traceback has it already.
             instruction = replace(instruction, arg=0)
+        if instruction.handler is not None:
+            # CPython 3.13 looks for the handler of what a called frame raises one code unit before the call.
+            builder.emit(Op.NOP)
         builder.native(instruction)
         self._protect_native(start, instruction, kept, depth, bound)
-        if instruction.op is Op.STORE_FAST:
+        if instruction.op is Op.STORE_FAST and not operands[0]:
             bound.add(str(instruction.arg))
-        elif instruction.op is Op.DELETE_FAST:
+        elif instruction.op in _UNBIND:
             bound.discard(str(instruction.arg))
         slots: list[_Slot] = []
         for index in range(pushes):
@@ -931,7 +931,11 @@ class _Writer:
         self._hand_over(listing.instructions[instruction.arg].offset, jumped, bound)
 
     def _hand_over(self, offset: int, slots: list[_Slot], bound: set[str]) -> None:
-        """Return ``(next part, closure, values...)`` to the driver."""
+        """Return ``(next part, closure, values...)`` to the driver.
+
+        Temporaries are dropped: a traceback or a callee may hold this frame, and what was on the program's stack dies when
+        the program lets go of it.
+        """
         names = tuple(
             name
             for name in self.code.co_varnames
@@ -953,8 +957,8 @@ class _Writer:
         live = [slot for slot in slots if not slot.null]
         for slot in live:
             self._push_slot(slot)
-        for name in dict.fromkeys(slot.temp for slot in live if not slot.moved):
-            builder.delete_fast(name)  # who has kept the frame sees none of ours
+        for name in dict.fromkeys(slot.temp for slot in live):
+            builder.delete_fast(name)  # who has kept the frame, a traceback too, sees none of ours
         builder.build_tuple(2 + len(names) + len(live))
         builder.return_value()
 
@@ -995,11 +999,17 @@ _LEAVE_BELOW: Final = frozenset(
 )
 
 
-def _nulls_left(instruction: Instruction, operands: list[bool]) -> list[bool]:
+# Behind them a local is unbound; a NULL is stored when a comprehension puts back what was unbound before it.
+_UNBIND: Final = frozenset({Op.DELETE_FAST, Op.LOAD_FAST_AND_CLEAR, Op.STORE_FAST})
+
+
+def _nulls_left(instruction: Instruction, operands: list[bool], bound: set[str]) -> list[bool]:
     """Say of each slot an instruction leaves whether it is NULL; an empty list says that none is."""
     op = instruction.op
     if op is Op.PUSH_NULL:
         return [True]
+    if op is Op.LOAD_FAST_AND_CLEAR:
+        return [instruction.arg not in bound]
     if op is Op.COPY:
         return [*operands, operands[0]]
     if op is Op.SWAP:
