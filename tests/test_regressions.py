@@ -478,3 +478,37 @@ def test_numpy_bool_masks_a_scalar():
 
     same(f, lambda: args(np.float64(0)), lambda: args(np.array(0.0)))
     assert compile_eager(lambda x: x[x > 1])(np.float64(2)).tolist() == [2.0]
+
+
+_BY_TYPE = {dict: 1, list: 2}
+_BY_NAME = {"a": 1, ("b", 1): 2}
+_BY_TYPES = {(int, "a"): 1, (str, "b"): 2}
+
+
+@pytest.mark.parametrize("value", [{}, [], 3, np.float64(1)], ids=lambda v: type(v).__name__)
+def test_class_is_a_key_of_a_dict_from_outside(value):
+    # No guard can hold a class as key, and the exception of trying was taken for the program's.
+    def get(x, o):
+        return x * 2, _BY_TYPE.get(type(o)), _BY_NAME.get(type(o)), _BY_TYPES.get((type(o), "a"))
+
+    def contains(x, o):
+        return type(o) in _BY_TYPE, type(o) in _BY_NAME, (type(o), "a") in _BY_TYPES, x * 2
+
+    def subscript(x, o):
+        y = x * 2
+        return y, _BY_TYPE[type(o)]
+
+    def walk(x, o):
+        return [(number, key) for key, number in _BY_TYPE.items()], list(_BY_TYPES), x * 2
+
+    for fn in (get, contains, subscript, walk):
+        same(fn, lambda: args(np.ones(2), value))
+
+
+def test_mistake_inside_a_record_is_bcjits():
+    from bcjit.compiler.foreign import traceback_from_elsewhere
+    from bcjit.guards import Source, SourceKind
+
+    with pytest.raises(ValueError) as caught:
+        Source(SourceKind.ITEM, object())
+    assert traceback_from_elsewhere(caught.value.with_traceback(caught.tb.tb_next)) is None
