@@ -21,10 +21,10 @@ from bcjit.frame_hook import why_unsupported
 FRESH_SEED = int(os.environ.get("BCJIT_FRESH_SEED", "0"))
 # Of each package: functions of the fixed slice and of the fresh one; and how many, of the fixed slice, must return and be
 # equal, and be captured, on whatever version of the package is installed.
-FIXED = {"scipy": 120, "colour": 50, "ahrs": 40}
-FRESH = {"scipy": 24, "colour": 12, "ahrs": 5}
+FIXED = {"scipy": 90, "colour": 36, "ahrs": 40}
+FRESH = {"scipy": 12, "colour": 8, "ahrs": 5}
 EQUAL = {"scipy": 60, "colour": 25, "ahrs": 25}
-CAPTURED = {"scipy": 50, "colour": 25, "ahrs": 25}
+CAPTURED = {"scipy": 40, "colour": 25, "ahrs": 25}
 # Functions that turn out to read uninitialised memory: on another version than the one they were found on.
 UNSTABLE = 3
 

@@ -44,7 +44,7 @@ _EXCLUDED = frozenset(
 )
 _SKIPPED_STEMS = ("test", "plot", "set_", "show", "print", "write", "save", "load", "read", "download", "warn")  # fmt: skip
 _RANDOM = ("rng", "random_state", "seed")  # parameters that choose the random stream
-_PER_MODULE = {"scipy": 8, "colour": 4, "ahrs": 40}
+_PER_MODULE = {"scipy": 3, "colour": 2, "ahrs": 40}
 _QUICK = 0.02  # seconds for a call
 _SECONDS = 10  # for a function, all tries together
 _MEMORY = 6 << 30
