@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 from differential import PLAIN, Arguments, World, assert_same, observe
 
 import bcjit
@@ -82,8 +83,8 @@ class Counts:
 
 
 def quiet_import(module: str) -> types.ModuleType:
-    """Import a module of somebody else: what it warns of is theirs."""
-    with warnings.catch_warnings():
+    """Import a module of somebody else: what it warns of is theirs, and NumPy's settings are not (colour sets them)."""
+    with warnings.catch_warnings(), np.errstate(), np.printoptions():
         warnings.simplefilter("ignore")
         return importlib.import_module(module)
 
