@@ -444,3 +444,71 @@ def test_flag_of_a_written_ufunc_with_a_list_operand_is_plain_pythons():
     assert got.tolist() == [math.inf, 2e10]
     assert [str(w.message) for w in caught] == ["overflow encountered in multiply"]
     same(f, lambda: args(np.full(2, 1e10)), settings=EVERY_FLAG)
+
+
+# ---------------------------------------------------------------------- found in code that nobody here wrote
+_MASK_INDICES = (
+    np.True_, True, (np.True_,), (..., np.False_), (None, np.True_), (np.int64(0), np.True_),
+    (np.True_, np.array([0, 0])), (0, np.array(True)), (None, np.array(True)), np.array(True),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 2)], ids=str)
+@pytest.mark.parametrize("index", _MASK_INDICES, ids=repr)
+def test_bool_that_is_no_axis_of_its_own_is_a_mask(index, shape):
+    # The place of a NumPy bool among the axes was counted two ways, and compiling failed.
+    def read(x, i):
+        return x[i]
+
+    def write(x, i):
+        y = x * 1
+        y[i] = 2
+        return y
+
+    for x in (np.ones(shape), np.ones(shape)[()]):
+        same(read, lambda: args(x, index))
+        same(write, lambda: args(x, index))
+
+
+def test_numpy_bool_masks_a_scalar():
+    def f(x):
+        x = np.sqrt(x)
+        x[x == 0] = 1.0
+        return x
+
+    same(f, lambda: args(np.float64(0)), lambda: args(np.array(0.0)))
+    assert compile_eager(lambda x: x[x > 1])(np.float64(2)).tolist() == [2.0]
+
+
+_BY_TYPE = {dict: 1, list: 2}
+_BY_NAME = {"a": 1, ("b", 1): 2}
+_BY_TYPES = {(int, "a"): 1, (str, "b"): 2}
+
+
+@pytest.mark.parametrize("value", [{}, [], 3, np.float64(1)], ids=lambda v: type(v).__name__)
+def test_class_is_a_key_of_a_dict_from_outside(value):
+    # No guard can hold a class as key, and the exception of trying was taken for the program's.
+    def get(x, o):
+        return x * 2, _BY_TYPE.get(type(o)), _BY_NAME.get(type(o)), _BY_TYPES.get((type(o), "a"))
+
+    def contains(x, o):
+        return type(o) in _BY_TYPE, type(o) in _BY_NAME, (type(o), "a") in _BY_TYPES, x * 2
+
+    def subscript(x, o):
+        y = x * 2
+        return y, _BY_TYPE[type(o)]
+
+    def walk(x, o):
+        return [(number, key) for key, number in _BY_TYPE.items()], list(_BY_TYPES), x * 2
+
+    for fn in (get, contains, subscript, walk):
+        same(fn, lambda: args(np.ones(2), value))
+
+
+def test_mistake_inside_a_record_is_bcjits():
+    from bcjit.compiler.foreign import traceback_from_elsewhere
+    from bcjit.guards import Source, SourceKind
+
+    with pytest.raises(ValueError) as caught:
+        Source(SourceKind.ITEM, object())
+    assert traceback_from_elsewhere(caught.value.with_traceback(caught.tb.tb_next)) is None

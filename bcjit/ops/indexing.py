@@ -95,6 +95,9 @@ def _clamp(e: Emitter, bound: Dim, length: Dim, low: int) -> Dim:
 def _parse(e: Emitter, value: Value, index: Operand) -> Index:
     entries: Sequence[Operand] = index if isinstance(index, tuple) else (index,)
     entries = [e.array(entry) if isinstance(entry, list) else entry for entry in entries]
+    if any(_is_bool(e, entry) for entry in entries):
+        # It picks no axis and adds one.
+        raise Unsupported("a bool as index")
     consumed = sum(_axes_of(e, entry) for entry in entries)
     missing = len(value.shape) - consumed
     if missing < 0:
@@ -110,6 +113,12 @@ def _parse(e: Emitter, value: Value, index: Operand) -> Index:
     whole: list[Operand] = [slice(None)] * missing
     filled = [*entries[:at], *whole, *entries[at + 1 :]]
     return Index(_items(e, value, filled), (), ellipsis=bool(dots))
+
+
+def _is_bool(e: Emitter, entry: Operand) -> bool:
+    if e.is_value(entry):
+        return e.is_scalar(entry) and entry.dtype.kind == "b"
+    return e.weak_type(entry) is bool
 
 
 def _axes_of(e: Emitter, entry: Operand) -> int:
@@ -154,8 +163,6 @@ def _pick(e: Emitter, entry: Operand, length: Dim) -> Pick:
     weak = e.weak_type(entry)
     if weak in {float, complex} or isinstance(entry, str):
         raise WouldRaise("only integers, slices and arrays are valid indices")
-    if weak is bool or (e.is_value(entry) and entry.dtype.kind == "b"):
-        raise Unsupported("a bool as index")
     if weak is int or (e.is_value(entry) and entry.dtype.kind in "iu"):
         e.may_fail()
         return Pick(None)
@@ -166,6 +173,8 @@ def _pick(e: Emitter, entry: Operand, length: Dim) -> Pick:
 
 def _arrays(e: Emitter, value: Value, entries: Sequence[Operand]) -> tuple[Value, ...]:
     """Return index arrays for the first axes; ints among them become 0-d arrays."""
+    if len(entries) > 1 and any(e.is_value(x) and x.dtype.kind == "b" for x in entries):
+        raise Unsupported("a boolean array together with other indices")
     arrays: list[Value] = []
     for entry, length in zip(entries, _lengths(value, entries), strict=True):
         if e.is_value(entry):
@@ -175,10 +184,7 @@ def _arrays(e: Emitter, value: Value, entries: Sequence[Operand]) -> tuple[Value
             if index is None:
                 raise Unsupported("index arrays together with an unknown int")
             arrays.append(e.fill((), index, INTP))
-    boolean = [array for array in arrays if array.dtype.kind == "b"]
-    if boolean and len(arrays) > 1:
-        raise Unsupported("a boolean array together with other indices")
-    if not boolean and all(not array.shape for array in arrays):
+    if all(not array.shape and array.dtype.kind != "b" for array in arrays):
         raise Unsupported("a 0-d array as index")
     return tuple(arrays)
 
