@@ -9,8 +9,12 @@ import io
 import types
 
 import bcjit
+from bcjit.api import CompiledFunction, PlainFunction
 from bcjit.backends import PrintBackend
 from bcjit.backends.testing import CountingBackend, FailingBackend
+from bcjit.bytecode import decode
+from bcjit.compiler import FunctionCompiler
+from bcjit.symbolic_vm import Settings
 
 
 def _compile(fn, backend):
@@ -38,6 +42,24 @@ def compile_counting(fn):
 def compile_failing(fn, at):
     """Compile so that each graph fails before its node `at`."""
     return _compile(fn, FailingBackend(at=at))
+
+
+def compile_breaking(fn, offsets):
+    """Compile so that each graph is cut where it comes to an instruction at one of these offsets."""
+    bcjit.config.strict = True
+    settings = Settings(break_at=frozenset(offsets))
+    compiler = FunctionCompiler(fn.__code__, "eager", fullgraph=False, settings=settings)
+    return CompiledFunction(fn, compiler)
+
+
+def run_plain(fn):
+    """Compile nothing: what captures no node must not pass where nodes are counted."""
+    return PlainFunction(fn, "a test runs it plain")
+
+
+def break_points(fn):
+    """Return the offsets at which a function's graph can be asked to be cut."""
+    return sorted({instruction.offset for instruction in decode(fn.__code__).instructions})
 
 
 def captured_nodes(compiled):

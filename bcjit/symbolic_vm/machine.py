@@ -77,6 +77,8 @@ class Settings:
 
     dynamic: bool = True
     inlines_compiled: bool = True  # False: a compiled function that is called keeps its own backend
+    # Offsets of instructions at which the graph is cut wherever that is possible; for tests that break everywhere.
+    break_at: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -541,6 +543,7 @@ class Machine:
         frame = region.frame
         instructions = frame.listing.instructions
         code = frame.code
+        asked = frozenset[int]() if frame.inlined else self.settings.break_at
         group = -1
         line: SourceLine | None = None
         passed = self._passed[-1]
@@ -560,7 +563,10 @@ class Machine:
             try:
                 self.steps += instruction.op not in self._prologue
                 if starts and self.steps > config.capture_limit:
-                    self._stop_at(instruction)
+                    limit = f"{config.capture_limit} instructions"
+                    self._stop_at(instruction, because.CAPTURE_LIMIT, limit)
+                if starts and instruction.offset in asked:
+                    self._stop_at(instruction, because.ASKED, "")
                 leave = self._step(frame, instruction)
             except GraphBreak as cause:
                 if cause.line is None:
@@ -579,10 +585,10 @@ class Machine:
                 return leave
         return FallExit(self.state)
 
-    def _stop_at(self, instruction: Instruction) -> None:
-        """Give up the instruction that is one too many; those before it stay captured."""
+    def _stop_at(self, instruction: Instruction, reason: str, context: str) -> None:
+        """Give up an instruction before it is tried; those before it stay captured."""
         if instruction.op not in self._prologue and not any(map(holds_cell, self.state.stack)):
-            break_graph(because.CAPTURE_LIMIT, f"{config.capture_limit} instructions")
+            break_graph(reason, context)
 
     def _step(self, frame: Frame, instruction: Instruction) -> Exit | None:
         state = self.state

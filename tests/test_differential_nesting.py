@@ -1,0 +1,182 @@
+"""Nests of loops, ``if``, ``try`` and ``with``, left in every way, with a break forced at each instruction in turn: nothing shows.
+
+A full run takes all nests to depth three. A short run takes a fixed slice and a fresh one, each with all
+outermost places and ways out, and of each nest no forced break, one at every instruction, and one at a few in turn.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import random
+
+import numpy as np
+import pytest
+from conftest import FIXED_SEED
+from differential import Setting, World, args, compare, observe
+from nesting import EXITS, PLACES, Nest, function_from_source, inputs, name_of_exit, nests
+from programs import copy_arguments
+from under_test import break_points, captured_nodes, compile_breaking, run_plain
+
+from bcjit.config import config
+
+# Settings under which every part that a break makes is captured.
+LIMITS = {"part_limit": 10_000, "cache_limit": 32}
+EVERYWHERE = -1  # as the offset of a break: at all instructions
+NOWHERE = -2
+
+# Nodes captured from the fixed slice on the Python that captures least; only to be raised.
+FLOOR = 429
+
+all_nests = functools.cache(lambda depth: tuple(nests(depth)))
+
+
+def world_of(nest):
+    calls = [lambda one=one: args(**copy_arguments(one)) for one in inputs()]
+    return World(nest.function(), calls)
+
+
+def setting_of(nest):
+    return Setting(in_except=len(str(nest)) % 2 == 0)
+
+
+def where(fn, offset):
+    """Say what a break is forced at."""
+    if offset < 0:
+        return {EVERYWHERE: "every instruction", NOWHERE: "no instruction"}[offset]
+    return next(
+        f"{offset} {instruction.opname} {instruction.argrepr} (line {instruction.positions.lineno})"
+        for instruction in dis.get_instructions(fn, show_caches=False)
+        if instruction.offset >= offset
+    )
+
+
+def differences(nest, choose):
+    """Yield what differs from plain Python for each break among the chosen ones.
+
+    Parameters
+    ----------
+    nest
+        The program.
+    choose
+        Given the offsets of the function's instructions, says where to break in turn.
+    """
+    world = world_of(nest)
+    setting = setting_of(nest)
+    plain = observe(world.fn, world.calls, setting, world)
+    points = break_points(world.fn)
+    for offset in choose(points):
+        world = world_of(nest)
+        asked = points if offset == EVERYWHERE else [offset]
+        compiled = compile_breaking(world.fn, asked)
+        found = compare(plain, observe(compiled, world.calls, setting, world))
+        if found:
+            lines = "\n  ".join(found[:8])
+            yield f"{nest}, broken at {where(world.fn, offset)}:\n  {lines}\n{nest.source()}"
+
+
+def check(chosen, choose):
+    """Fail with the first differences of some programs."""
+    with config.override(**LIMITS):
+        problems = [line for nest in chosen for line in differences(nest, choose)]
+    assert not problems, f"{len(problems)} runs differ, the first:\n{problems[0]}"
+
+
+def sample(rng, outermost, count):
+    """Draw nests of one outermost place; of each depth there are some."""
+    found = []
+    while len(found) < count:
+        inner = tuple(rng.choice(list(PLACES)) for _ in range((2, 1)[len(found) % 2]))
+        nest = Nest((outermost, *inner), rng.choice(EXITS))
+        if nest.is_valid:
+            found.append(nest)
+    return found
+
+
+def some(rng, count):
+    """Return a choice of breaks: nowhere, everywhere, and at `count` instructions in turn."""
+    return lambda points: [NOWHERE, EVERYWHERE, *rng.sample(points, min(count, len(points)))]
+
+
+@pytest.mark.parametrize("outermost", PLACES)
+def test_fixed_slice_cannot_be_told_from_plain(outermost):
+    rng = random.Random(f"{FIXED_SEED} {outermost}")
+    check(sample(rng, outermost, 2), some(rng, 3))
+
+
+@pytest.mark.parametrize("outermost", PLACES)
+def test_fresh_slice_cannot_be_told_from_plain(outermost, fresh_seed):
+    rng = random.Random(f"{fresh_seed} {outermost}")
+    check(sample(rng, outermost, 2), some(rng, 3))
+
+
+@pytest.mark.parametrize("leave", EXITS, ids=name_of_exit)
+def test_one_place_broken_everywhere_cannot_be_told_from_plain(leave):
+    chosen = [nest for nest in all_nests(1) if nest.exit == leave]
+    check(chosen, lambda points: [EVERYWHERE])
+
+
+@pytest.mark.full
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("outermost", PLACES)
+@pytest.mark.parametrize("depth", [1, 2])
+def test_every_nest_broken_at_each_instruction_in_turn(depth, outermost):
+    chosen = [nest for nest in all_nests(depth) if nest.places[0] == outermost]
+    check(chosen, lambda points: [NOWHERE, EVERYWHERE, *points])
+
+
+@pytest.mark.full
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("second", PLACES)
+@pytest.mark.parametrize("outermost", PLACES)
+def test_every_nest_of_three_broken_at_each_instruction_in_turn(outermost, second):
+    chosen = [nest for nest in all_nests(3) if nest.places[:2] == (outermost, second)]
+    check(chosen, lambda points: [NOWHERE, EVERYWHERE, *points])
+
+
+def test_every_way_out_is_reached_by_some_input():
+    # A way out that no input takes would test nothing.
+    taken = "if c == hit and trace.append('out') is None:"
+    for nest in all_nests(1):
+        fn = function_from_source(nest.source().replace("if c == hit:", taken))
+        world = World(fn, world_of(nest).calls)
+        records = observe(fn, world.calls, Setting(repeats=1), world)
+        assert any("'out'" in repr(record.arguments) for record in records), str(nest)
+
+
+def nodes_of_fixed_slice(transform):
+    """Return how many nodes are captured, without forced breaks, from the programs of the fixed slice."""
+    total = 0
+    for outermost in PLACES:
+        rng = random.Random(f"{FIXED_SEED} {outermost}")
+        for nest in sample(rng, outermost, 2):
+            world = world_of(nest)
+            compiled = transform(world.fn)
+            observe(compiled, world.calls, Setting(repeats=1), world)
+            total += captured_nodes(compiled)
+    return total
+
+
+def test_fixed_slice_captures_at_least_its_floor():
+    assert nodes_of_fixed_slice(lambda fn: compile_breaking(fn, ())) >= FLOOR
+    assert nodes_of_fixed_slice(run_plain) < FLOOR
+
+
+def test_a_break_is_made_at_each_offset_that_is_asked_for():
+    def straight(x, k):
+        y = x * k
+        z = [y, k]
+        return y + z[1]
+
+    x = np.arange(3.0)
+    plain = compile_breaking(straight, ())
+    assert plain(x, 2).tolist() == straight(x, 2).tolist()
+    assert len(plain._compiler.cache.entries) == 1
+    broken = 0
+    for offset in break_points(straight):
+        compiled = compile_breaking(straight, [offset])
+        for _ in range(2):
+            assert compiled(x, 2).tolist() == straight(x, 2).tolist()
+        causes = [e.cause.reason.code for e in compiled._compiler.cache.entries if e.cause]
+        broken += causes.count("BRK004")
+    assert broken == len(break_points(straight)) - 1  # all but the prologue
