@@ -16,6 +16,7 @@ from bcjit.guards import Source, SourceKind, lookup_in_mro
 from bcjit.records import dataclass
 from bcjit.symbolic_vm.values import (
     DELETED,
+    DictItem,
     Known,
     Lazy,
     Null,
@@ -308,6 +309,20 @@ class RecipeMaker:
 
     def _iterator(self, value: SymIterator) -> Recipe:
         state = self._state.heap.get(value.oid, value.initial)
+        if value.kind == "keys":
+            owner, keys = value.parts
+            owner = owner.owner if isinstance(owner, SymView) else owner
+            assert isinstance(owner, SymObject)
+            assert isinstance(keys, Known)
+            contents = self.contents(owner)
+            # The real iterator raises if the dict has changed; one that is made of it now would not. (Of a dict from outside it is
+            # made before the changes are done.)
+            made_here = owner.source is None and isinstance(contents, tuple)
+            if (
+                made_here
+                and tuple(item.key for item in cast("tuple[DictItem, ...]", contents)) != keys.value
+            ):
+                raise CannotRebuild("an iterator over a dict that has changed since")
         parts = tuple(self.make(part) for part in value.parts)
         return Build("iterator", (Literal(value.kind), Literal(state), *parts), self._key())
 

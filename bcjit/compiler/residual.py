@@ -850,16 +850,19 @@ class _Writer:
         """
         builder = self.builder
         _, pushes = stack_effect(instruction.op, instruction.arg)
-        nulls = _nulls_left(instruction, operands)
+        nulls = _nulls_left(instruction, operands, bound)
         start = builder.place()
         if instruction.op is Op.RERAISE and not self.builder.positions_are_objects:
             # No position is there to go back to; the traceback has it already.
             instruction = replace(instruction, arg=0)
+        if instruction.handler is not None:
+            # CPython 3.13 looks for the handler of what a called frame raises one code unit before the call.
+            builder.emit(Op.NOP)
         builder.native(instruction)
         self._protect_native(start, instruction, kept, depth, bound)
-        if instruction.op is Op.STORE_FAST:
+        if instruction.op is Op.STORE_FAST and not operands[0]:
             bound.add(str(instruction.arg))
-        elif instruction.op is Op.DELETE_FAST:
+        elif instruction.op in _UNBIND:
             bound.discard(str(instruction.arg))
         slots: list[_Slot] = []
         for index in range(pushes):
@@ -995,11 +998,17 @@ _LEAVE_BELOW: Final = frozenset(
 )
 
 
-def _nulls_left(instruction: Instruction, operands: list[bool]) -> list[bool]:
+# Behind them a local is unbound; a NULL is stored when a comprehension puts back what was unbound before it.
+_UNBIND: Final = frozenset({Op.DELETE_FAST, Op.LOAD_FAST_AND_CLEAR, Op.STORE_FAST})
+
+
+def _nulls_left(instruction: Instruction, operands: list[bool], bound: set[str]) -> list[bool]:
     """Say of each slot an instruction leaves whether it is NULL; an empty list says that none is."""
     op = instruction.op
     if op is Op.PUSH_NULL:
         return [True]
+    if op is Op.LOAD_FAST_AND_CLEAR:
+        return [instruction.arg not in bound]
     if op is Op.COPY:
         return [*operands, operands[0]]
     if op is Op.SWAP:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
 import bcjit.symbolic_vm.break_reasons as because
+from bcjit.config import config
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.calls import builtin, call
 from bcjit.symbolic_vm.machine import Machine
@@ -395,8 +396,18 @@ def _reversed(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
         break_graph(because.NO_RULE, f"reversed of {describe(value)}")
     if isinstance(value, SymObject):
         _must_be_as_found(vm, value)
-    size = Known(None, _peek_length(vm, value))
+    size = Known(None, _length_now(vm, value))
     return _made(vm, "reversed", type(reversed(_SAMPLES[sequence])), (value, size))
+
+
+def _length_now(vm: Machine, value: SymValue) -> float | None:
+    """Return how long a sequence is: `reversed` begins where its end was, whatever happens to a list later."""
+    size = _peek_length(vm, value)
+    if isinstance(value, SymObject) and value.source is not None:
+        if size is None or size > config.unroll_limit:
+            break_graph(because.LOOP, "over a long list, reversed")
+        vm.contents(value)  # guards the length of a list from outside
+    return size
 
 
 def _backwards(vm: Machine, value: SymRange) -> SymRange:
