@@ -7,6 +7,7 @@ aliasing is part of the picture. This module must not know what a compiled funct
 
 from __future__ import annotations
 
+import collections
 import dis
 import hashlib
 import itertools
@@ -241,6 +242,11 @@ class Painter:
         # The order of iteration is visible, and the same for the same history of insertions.
         return tuple(self.paint(item, f"{path}{{{i}}}", depth) for i, item in enumerate(value))
 
+    def _deque(
+        self, value: collections.deque[object], path: str, depth: int
+    ) -> tuple[Picture, ...]:
+        return (("maxlen", repr(value.maxlen)), *self._sequence(value, path, depth))
+
     def _generator(self, value: types.GeneratorType, path: str, depth: int) -> tuple[Picture, ...]:
         frame = value.gi_frame
         return (value.__qualname__, "finished" if frame is None else ("line", frame.f_lineno))
@@ -350,6 +356,7 @@ _DRAWERS = (
     ((list, tuple), Painter._sequence),
     (dict, Painter._mapping),
     ((set, frozenset), Painter._set),
+    (collections.deque, Painter._deque),
     (slice, Painter._slice),
     (range, Painter._range),
     (types.FunctionType, Painter._function),
