@@ -55,6 +55,16 @@ FOUND = {
         except ZeroDivisionError:
             return v
     """,
+    "comprehension in a loop that stays as it is": """
+        for i in bag:
+            a = [1 for v in table if 1 > 3]
+        for i in range(3):
+            try:
+                a = [1 // w for w in range(i - 2, 1)]
+            except ZeroDivisionError:
+                y += 1
+        return a, [w for w in bag], i
+    """,
     "generator on the stack when an exception is caught": """
         try:
             for v in count_up(x, 3):

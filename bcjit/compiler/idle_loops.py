@@ -11,6 +11,7 @@ from types import CodeType
 from typing import Final
 
 from bcjit.bytecode import Leave, Listing, Op, decode, resume_code
+from bcjit.bytecode.instruction import count_of
 from bcjit.code_cache import CacheEntry, CodeCache
 from bcjit.fx_graph import Node
 from bcjit.meta import ArrayMeta
@@ -95,7 +96,10 @@ def loop_code(
     listing = decode(spec.code)
     start = listing.index_of(spec.offset)
     ends = frozenset(end for index in loop for end in listing.leads_to(index) if end not in loop)
-    if not ends or not _binds_the_same(listing, listing.reached(start, ends), spec.bound):
+    reached = listing.reached(start, ends)
+    if not ends or not _binds_the_same(listing, reached, spec.bound):
+        return None
+    if _puts_aside(listing, reached, {start, *ends}, nulls=any(spec.stack)):
         return None
     depths = listing.depths()
     lowest = min(depth for index in loop if (depth := depths[index]) is not None)
@@ -128,3 +132,28 @@ def _binds_the_same(listing: Listing, reached: frozenset[int], names: tuple[str,
         ):
             return False
     return True
+
+
+def _puts_aside(
+    listing: Listing, reached: frozenset[int], places: set[int], *, nulls: bool
+) -> bool:
+    """Whether a comprehension may have put a variable of its own aside at one of these places, or put back that it is unbound.
+
+    What is bound there is then another thing in another turn. `nulls` says that the variable may be among the NULLs on the
+    stack.
+    """
+    for index in reached:
+        instruction = listing[index]
+        if instruction.op is Op.LOAD_FAST_AND_CLEAR:
+            if nulls:
+                return True
+            heads = (i for i in range(index, len(listing)) if listing[i].op is Op.FOR_ITER)
+            behind = count_of(listing[next(heads)].arg)
+            back = next(
+                i
+                for i in range(behind, len(listing))
+                if listing[i].op is Op.STORE_FAST and listing[i].arg == instruction.arg
+            )
+            if any(index < place <= back for place in places):
+                return True
+    return False
