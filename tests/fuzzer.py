@@ -197,6 +197,8 @@ class Writer:
         self.loops = 0  # how many loops of this function are around
         self.handlers = 0
         self.calls = 0  # how many nested functions are around
+        # A variable that is perhaps unbound is not one of a nested function too: behind a break Python calls it a free one.
+        self.leaks = self.chance(0.5)
 
     # -- choosing -------------------------------------------------------------------------------
 
@@ -219,7 +221,7 @@ class Writer:
         outer = self.scope
         self.scope = outer.copy()
         yield
-        if not self.chance(0.08):
+        if not (self.leaks and self.chance(0.15)):
             self.scope = outer
 
     # -- expressions ----------------------------------------------------------------------------
@@ -816,6 +818,8 @@ class Writer:
         return [f"with {manager}:", *_inside(body)]
 
     def nested_function(self, depth: int) -> Lines:
+        if self.leaks:
+            return self.branch(depth)
         name, cell = self.new("g"), self.new("c")
         lines = [f"{cell} = {self.scalar(1)}"]
         outer = self.scope, self.loops, self.handlers

@@ -22,6 +22,9 @@ import numpy as np
 # at the columns of the first half (3.11: specialised LOAD_FAST__LOAD_FAST and its like).
 _PAIRED_WHEN_WARM = frozenset({"LOAD_FAST", "STORE_FAST", "LOAD_CONST"})
 
+# Where one of these is said to raise, it was the second half: on another line too, if a statement begins with it.
+_NEVER_RAISE = frozenset({"STORE_FAST", "LOAD_CONST"})
+
 Picture = object  # tuples, strings, ints, None and Bits, nested
 
 _DEPTH_LIMIT = 25
@@ -310,15 +313,19 @@ class Painter:
         while entry is not None:
             code = entry.tb_frame.f_code
             if code.co_filename not in self.hidden_files:
-                position = next(itertools.islice(code.co_positions(), entry.tb_lasti // 2, None))
-                if dis.opname[code.co_code[entry.tb_lasti]] in _PAIRED_WHEN_WARM:
+                at, lineno = entry.tb_lasti, entry.tb_lineno
+                if dis.opname[code.co_code[at]] in _NEVER_RAISE:
+                    at, lineno = at + 2, None
+                position = next(itertools.islice(code.co_positions(), at // 2, None))
+                lineno = position[0] if lineno is None else lineno
+                if dis.opname[code.co_code[at]] in _PAIRED_WHEN_WARM:
                     position = position[:2]
                 yield (
                     code.co_filename,
                     code.co_qualname,
                     code.co_name,
                     f"first line {code.co_firstlineno}",
-                    f"line {entry.tb_lineno}",
+                    f"line {lineno}",
                     f"position {position}",
                 )
             entry = entry.tb_next
