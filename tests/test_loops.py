@@ -481,6 +481,32 @@ def test_a_signal_during_a_graph_reaches_the_handler_around_it():
     assert log == ["handled", "finally"] * 4
 
 
+def test_an_unbound_variable_of_nested_functions_is_a_local_behind_a_break_too():
+    def fn(x, unbind):
+        print("cut")
+        y = x + 1
+        if not unbind:
+            cell = 1.0
+        try:
+            return cell * y
+        except NameError as error:
+            return type(error), str(error), error.name
+        return lambda: cell  # noqa: F821 - the subject
+
+    def deletes(x):
+        cell = x
+        del cell
+        print("cut")
+        try:
+            del cell
+        except NameError as error:
+            return type(error), str(error), error.name
+        return lambda: cell  # noqa: F821 - the subject
+
+    same(fn, lambda: args(X, True), lambda: args(X, False))
+    same(deletes, lambda: args(X))
+
+
 def test_fullgraph_says_which_loop_stays():
     with pytest.raises(bcjit.errors.GraphBreakError, match="BRK017"):
         bcjit.compile(step_by_step, fullgraph=True)(X, 100)

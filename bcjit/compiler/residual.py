@@ -36,6 +36,7 @@ from bcjit.compiler.restore import (
     make_iterator,
     make_method,
     make_view,
+    unbound_local,
 )
 from bcjit.dims import Expr
 from bcjit.fx_graph import Node
@@ -855,7 +856,14 @@ class _Writer:
         if instruction.handler is not None:
             # CPython 3.13 looks for the handler of what a called frame raises one code unit before the call.
             builder.emit(Op.NOP)
-        builder.native(instruction)
+        if self._is_unbound_here(instruction):
+            # Its cell is a free variable of this code, of which Python would say another thing.
+            self._call_constant(unbound_local, (), instruction.arg)
+            builder.emit(Op.RAISE_VARARGS, 1)
+            for _ in range(pushes):
+                builder.load_const(None)
+        else:
+            builder.native(instruction)
         self._protect_native(start, instruction, kept, depth, bound)
         if instruction.op is Op.STORE_FAST and not operands[0]:
             bound.add(str(instruction.arg))
@@ -868,6 +876,17 @@ class _Writer:
             null = bool(nulls) and nulls[-1 - index]
             slots.append(_Slot(null=True) if null else _Slot(temp=name))
         return slots[::-1]
+
+    def _is_unbound_here(self, instruction: Instruction) -> bool:
+        """Whether an instruction of a continuation reads a variable of the function itself that is unbound."""
+        end = self.capture.end
+        return (
+            instruction.op in (Op.LOAD_DEREF, Op.DELETE_DEREF)
+            and not self.first
+            and instruction.arg in self.code.co_cellvars
+            and isinstance(end, BreakExit)
+            and end.cause.reason.code == "BRK015"
+        )
 
     def _protect_native(
         self,

@@ -41,6 +41,7 @@ __all__ = [
     "make_method",
     "make_view",
     "perform",
+    "unbound_local",
 ]
 
 NOTHING = object()  # a NULL or an unbound local
@@ -92,6 +93,12 @@ _BUILTIN_ITERATORS: Final[Mapping[str, Callable[..., object]]] = {
     "map": map,
     "filter": filter,
 }
+
+
+def unbound_local(name: str) -> UnboundLocalError:
+    """Return what reading an unbound local raises (``format_exc_unbound``, Python/ceval.c)."""
+    message = f"cannot access local variable '{name}' where it is not associated with a value"
+    return UnboundLocalError(message)
 
 
 def make_function(
