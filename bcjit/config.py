@@ -6,6 +6,7 @@ the length of a ``with`` block (for all threads: the settings are the process's)
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -137,4 +138,8 @@ def _env_bool(variable: str, text: str) -> bool:
     return value
 
 
+# What each setting is, for ``help(bcjit.config)``.
+Config.__doc__ = f"{inspect.cleandoc(Config.__doc__ or '')}\n\nSettings\n--------\n" + "\n".join(
+    f"{name} = {field.default}: {field.doc}" for name, field in FIELDS.items()
+)
 config: Final = Config(os.environ)

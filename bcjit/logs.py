@@ -35,6 +35,9 @@ graph_breaks: Final = logging.getLogger("bcjit.graph_breaks")
 residual: Final = logging.getLogger("bcjit.residual")
 hook: Final = logging.getLogger("bcjit.hook")
 
+# A program that configures logging for itself asks for its own messages, not for ours: these are asked for by name.
+logging.getLogger("bcjit").setLevel(logging.WARNING)
+
 CHANNELS: Final[dict[str, logging.Logger]] = {
     logger.name.removeprefix("bcjit."): logger
     for logger in (capture, guards, recompiles, graph_breaks, residual, hook)

@@ -203,7 +203,8 @@ class ScriptCompiler(FunctionCompiler):  # type: ignore[misc,unused-ignore]  # o
 
 
 def _problem_text(problem: Problem) -> str:
-    return f"{problem.code} {problem.title} at {problem.line}: {problem.context}"
+    context = f": {problem.context}" if problem.context else ""
+    return f"{problem.code} {problem.title} at {problem.line}{context}"
 
 
 def _line_of(code: types.CodeType) -> SourceLine:

@@ -25,7 +25,7 @@ from under_test import break_points, compile_breaking, run_plain
 
 CHUNK = 10
 FIXED = 600 if FULL else 60
-FRESH = 600 if FULL else 60
+FRESH = 600 if FULL else 30
 
 # Nodes captured from the first sixty fixed programs on the Python that captures least; only to be raised.
 FLOOR = 4_034

@@ -120,6 +120,41 @@ def test_a_value_that_counts_the_turns_is_not_compiled_for():
     assert compiled._caches[0].plain_calls() == 0
 
 
+def test_long_lists_are_not_taken_apart():
+    def fn(x, n):
+        out = []
+        for i in range(n):
+            out.append(x * i)
+        return (
+            np.array(out),
+            np.stack(out).sum(axis=0),
+            sum(out),
+            list(map(np.sum, out)),
+            max(map(np.max, out)),
+        )
+
+    compiled = compile_eager(fn)
+    for n in (300, 200, 40, 33, 250, 60, 70, 80, 90, 100):
+        assert repr(compiled(X, n)) == repr(fn(X, n))
+    assert captures(compiled) < 20
+    assert max(len(graph.inputs) for graph in compiled.graphs) < 40
+
+
+def test_the_end_of_a_list_that_grows_by_the_turn_is_not_compiled_for():
+    def fn(x, n):
+        path = [x]
+        for i in range(n):
+            path.append(path[-1] * 0.5 + path[0])
+            print(f"{i:>3} {path[-1].sum():.2f}")
+        return path[-1], len(path)
+
+    compiled = compile_eager(fn)
+    for n in (40, 3, 60):
+        assert repr(compiled(X, n)) == repr(fn(X, n))
+    assert captures(compiled) < 16
+    assert compiled._caches[0].plain_calls() == 0
+
+
 # ---------------------------------------------------------------------- loops left to Python
 def test_an_idle_loop_stays_in_python_and_what_is_behind_it_is_captured():
     def fn(x, n):

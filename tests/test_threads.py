@@ -142,7 +142,7 @@ def test_threads_go_on_while_everything_is_reset_and_reported():
 
     def worker(number):
         def work():
-            for turn in range(4):
+            for turn in range(2):
                 call = arguments(number, turn)
                 assert same(compiled(*call), branches(*call))
 

@@ -24,7 +24,7 @@ from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.calls import builtin, call_setter, get, use_of_frame
 from bcjit.symbolic_vm.iterators import drain, is_iterator
 from bcjit.symbolic_vm.machine import Machine
-from bcjit.symbolic_vm.numpy_calls import call_op, call_scalar, describe
+from bcjit.symbolic_vm.numpy_calls import LONGEST, call_op, call_scalar, describe
 from bcjit.symbolic_vm.operators import (
     as_dim,
     binary,
@@ -76,6 +76,8 @@ def items_of(vm: Machine, value: SymValue, what: str) -> Args:
         if value.pytype is dict:
             return tuple(item.spelled for item in dict_items(vm, value))
         if value.pytype is list or (value.pytype is deque and value.source is None):
+            if isinstance(value.obj, list) and len(value.obj) > LONGEST:
+                break_graph(because.NO_RULE, f"{what} of a list of more than {LONGEST} items")
             contents = vm.contents(value)
             assert isinstance(contents, tuple)
             return contents

@@ -43,6 +43,7 @@ from bcjit.symbolic_vm.subscripts import (
 from bcjit.symbolic_vm.values import (
     DictItem,
     Known,
+    Lazy,
     SymArray,
     SymObject,
     SymScalar,
@@ -222,6 +223,8 @@ def _build_slice(vm: Machine, frame: Frame, instruction: Instruction) -> None:
 @handles(Op.BUILD_STRING)
 def _build_string(vm: Machine, frame: Frame, instruction: Instruction) -> None:
     parts = vm.popn(argument_count(instruction))
+    if vm.continues and any(isinstance(part, Lazy) for part in parts):
+        break_graph(because.NO_RULE, "text that was made before")  # another one in each turn
     texts = [vm.realize(part) for part in parts]
     if not all(isinstance(text, Known) for text in texts):
         break_graph(because.NO_RULE, "text of a value")
@@ -232,7 +235,10 @@ def _build_string(vm: Machine, frame: Frame, instruction: Instruction) -> None:
 def _format_value(vm: Machine, frame: Frame, instruction: Instruction) -> None:
     conversion, has_spec = cast("tuple[str | None, bool]", instruction.arg)
     spec = vm.realize(vm.pop()) if has_spec else Known(None, "")
-    value = vm.realize(vm.pop())
+    value = vm.pop()
+    if vm.continues and isinstance(value, Lazy):
+        break_graph(because.NO_RULE, "text of a value that was made before")
+    value = vm.realize(value)
     if not (isinstance(value, Known) and isinstance(spec, Known)) or type(value.value) not in (
         str, int, float, bool, type(None),
     ):  # fmt: skip

@@ -302,7 +302,7 @@ _STEPS: Final = {
     "chain": _next_chain,
     "reversed": _next_reversed,
 }
-_LONGEST: Final = 1024
+_LONGEST: Final = 64
 
 
 def drain(vm: Machine, iterator: SymValue, what: str) -> tuple[SymValue, ...]:

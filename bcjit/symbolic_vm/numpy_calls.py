@@ -33,12 +33,12 @@ from bcjit.symbolic_vm.values import (
     SymView,
 )
 
-__all__ = ["call_op", "call_scalar", "describe", "no_rule", "operand", "slice_of"]
+__all__ = ["LONGEST", "call_op", "call_scalar", "describe", "no_rule", "operand", "slice_of"]
 
 _LEAF_TYPES: Final = (bool, int, float, complex, str, type(None), type(Ellipsis), type, np.dtype)
 
 
-def operand(vm: Machine, value: SymValue) -> tuple[object, object]:
+def operand(vm: Machine, value: SymValue) -> tuple[object, object]:  # noqa: C901 - one branch a kind of value
     """Return what the op table sees of a value, and what the graph holds of it.
 
     Raises
@@ -55,17 +55,22 @@ def operand(vm: Machine, value: SymValue) -> tuple[object, object]:
         return ScalarMeta(value.pytype), value.payload
     if isinstance(value, Known):
         if type(value.value) is tuple:
-            return operand(vm, SymTuple(None, tuple(Known(None, v) for v in value.value)))
+            seen, held = _operands(vm, tuple(Known(None, v) for v in value.value))
+            return tuple(seen), tuple(held)
         if type(value.value) is slice:
             return operand(vm, slice_of(value.value))
         if isinstance(value.value, _LEAF_TYPES):
             return value.value, value.value
     elif isinstance(value, SymTuple):
+        _not_long(len(value.items), "tuple")
         seen, held = _operands(vm, value.items)
         return tuple(seen), tuple(held)
     elif isinstance(value, SymObject) and value.pytype is list:
+        if isinstance(value.obj, list):
+            _not_long(len(value.obj), "list")
         contents = vm.contents(value)
         assert isinstance(contents, tuple)
+        _not_long(len(contents), "list")
         return _operands(vm, contents)
     elif isinstance(value, SymSlice):
         seen, held = _operands(vm, (value.start, value.stop, value.step))
@@ -73,6 +78,17 @@ def operand(vm: Machine, value: SymValue) -> tuple[object, object]:
     elif isinstance(value, SymInstance) and issubclass(value.pytype, np.ndarray):
         break_graph(because.NOT_NUMERIC, describe(value))
     return break_graph(because.NUMPY_UNSUPPORTED, f"an argument is {describe(value)}")
+
+
+LONGEST: Final = 32  # items of a sequence that are looked at one by one
+
+
+def _not_long(length: int, what: str) -> None:
+    """Break for a long sequence: each item would be an input of the graph, with guards, for each length anew."""
+    if length > LONGEST:
+        break_graph(
+            because.NUMPY_UNSUPPORTED, f"an argument is a {what} of more than {LONGEST} items"
+        )
 
 
 def slice_of(value: slice) -> SymSlice:

@@ -65,6 +65,9 @@ def get_item(vm: Machine, value: SymValue, key: SymValue) -> SymValue:
     if isinstance(value, SymTuple):
         return _sequence_item(vm, value, value.items, key)
     if isinstance(value, SymObject) and value.pytype is list:
+        item = _item_of_outside(vm, value, key)
+        if item is not None:
+            return item
         contents = vm.contents(value)
         assert isinstance(contents, tuple)
         return _sequence_item(vm, value, contents, key)
@@ -83,6 +86,28 @@ def get_item(vm: Machine, value: SymValue, key: SymValue) -> SymValue:
         index = _index(vm, key)
         return fold(operator.getitem, value.value, index)
     return no_rule(f"{describe(value)}[...]", value)
+
+
+def _item_of_outside(vm: Machine, value: SymObject, key: SymValue) -> SymValue | None:
+    """Return an item, counted from the start, of a list from outside that is unchanged: its length is not guarded.
+
+    None for anything else. Behind a break the list may be one that grows by the turn: what is counted from its end is left
+    to Python.
+    """
+    key = vm.realize(key)
+    if value.source is None or not isinstance(key, Known) or type(key.value) is not int:
+        return None
+    vm.meet(value)
+    changed = vm.state.heap.get(value.oid, value.initial)
+    if key.value < 0:
+        if vm.continues and not isinstance(changed, tuple):
+            break_graph(because.MUST_KNOW, "the end of a list from outside")
+        return None
+    assert isinstance(value.obj, list)
+    live = value.obj[key.value : key.value + 1]  # at once: see capture
+    if changed is not None or not live:
+        return None
+    return vm.present(Source(SourceKind.ITEM, key.value, value.source), live[0])
 
 
 def _index(vm: Machine, key: SymValue) -> int | slice:
