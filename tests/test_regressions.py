@@ -7,6 +7,7 @@ through `assert_same`.
 from __future__ import annotations
 
 import io
+import itertools
 import math
 import pdb  # noqa: T100 - the subject
 import re
@@ -512,3 +513,32 @@ def test_mistake_inside_a_record_is_bcjits():
     with pytest.raises(ValueError) as caught:
         Source(SourceKind.ITEM, object())
     assert traceback_from_elsewhere(caught.value.with_traceback(caught.tb.tb_next)) is None
+
+
+@pytest.mark.parametrize("kind", ["zip", "map", "enumerate"])
+def test_chain_does_not_ask_again_what_has_ended(kind):
+    # zip and map take an item from those before the one that ended, each time they are asked.
+    def f(x, kind):
+        it = iter([1, 2, 3, 4, 5, 6, 7])
+        first = zip(it, (x, x + 1))
+        if kind == "map":
+            first = map(lambda n, y: y * n, it, (x, x + 1))
+        elif kind == "enumerate":
+            first = enumerate(zip(it, (x,)))
+        return list(itertools.chain(first, (x, 1, 2))), list(it), x * 2
+
+    same(f, lambda: args(np.ones(2), kind))
+
+
+@pytest.mark.parametrize("view", ["dict", "items", "values"])
+def test_chain_asks_a_dict_for_its_iterator_when_its_turn_comes(view):
+    def f(x, d, view):
+        r = []
+        part = d if view == "dict" else d.items() if view == "items" else d.values()
+        for v in itertools.chain((1, 2), part):
+            if len(r) == 0:
+                d["new"] = x + 1
+            r.append(v)
+        return r
+
+    same(f, lambda: args(np.ones(2), {"a": 3}, view))

@@ -379,8 +379,33 @@ def _filter(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
 def _chain(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     if kwargs:
         break_graph(because.NO_RULE, "chain with keywords")
-    # Each is asked for its iterator only when its turn comes: none of those that have one here can tell.
-    return _made(vm, "chain", itertools.chain, tuple(get_iter(vm, arg) for arg in args))
+    return _made(vm, "chain", itertools.chain, tuple(_link(vm, arg) for arg in args))
+
+
+def _link(vm: Machine, value: SymValue) -> SymValue:
+    """Return the iterator of one part of a chain.
+
+    A chain asks for it when its turn comes, which only an iterator over a dict can tell, and never asks it again once it has
+    ended, while `_next_chain` does.
+    """
+    value = vm.realize(value)
+    owner = value.owner if isinstance(value, SymView) else value
+    if isinstance(owner, SymObject) and owner.pytype is dict and owner.source is not None:
+        break_graph(because.NO_RULE, "a chain over a dict from outside")
+    iterator = get_iter(vm, value)
+    if not _ends_for_good(iterator):
+        break_graph(because.NO_RULE, f"a chain over {describe(iterator)}")
+    return iterator
+
+
+def _ends_for_good(value: SymValue) -> bool:
+    """Whether asking an exhausted iterator again changes nothing: `zip` and `map` take from those before the one that ended."""
+    if not isinstance(value, SymIterator) or value.kind in _OVER_ITEMS:
+        return is_iterator(value)
+    iterators = value.parts[1:] if value.kind in ("map", "filter") else value.parts
+    if value.kind in ("zip", "map") and len(iterators) > 1:
+        return False
+    return all(map(_ends_for_good, iterators))
 
 
 @builtin(reversed)
