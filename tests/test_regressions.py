@@ -6,6 +6,7 @@ through `assert_same`.
 
 from __future__ import annotations
 
+import collections
 import io
 import itertools
 import math
@@ -542,3 +543,45 @@ def test_chain_asks_a_dict_for_its_iterator_when_its_turn_comes(view):
         return r
 
     same(f, lambda: args(np.ones(2), {"a": 3}, view))
+
+
+def test_sum_adds_before_it_asks_for_the_next_item():
+    # All items were asked for first: what the generator does between two was done before the first addition.
+    def f(x):
+        def arrays(y):
+            yield y
+            y += 1
+            yield y
+            y[0] = 7
+
+        def lists():
+            made = [1]
+            yield made
+            made.append(2)
+            yield made
+
+        return sum(arrays(x * 2)), sum(lists(), []), max(lists()) + [max(lists()) == [1, 2]]
+
+    same(f, lambda: args(np.ones(3)), lambda: args(np.arange(3)))
+
+
+@pytest.mark.parametrize("outside", [False, True])
+def test_extending_shows_each_item_before_the_next_is_asked_for(outside):
+    def f(x, items, queue, outside):
+        if not outside:
+            items, queue = [], collections.deque()
+        seen = set()
+
+        def h(n):
+            items.append(n)
+            queue.append(-n)
+            return x * n
+
+        items.extend(h(n) for n in (1, 2))
+        items += map(h, (3, 4))
+        queue.extend(h(n) for n in (5, 6))
+        queue.extendleft(map(h, (7, 8)))
+        seen.update(len(seen) for _ in range(3))
+        return items, queue, seen
+
+    same(f, lambda: args(np.ones(2), [0], collections.deque([0]), outside))

@@ -9,7 +9,7 @@ import math
 import operator
 import sys
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -22,7 +22,7 @@ from bcjit.symbolic_vm.attribute_writes import delete_attribute, set_attribute
 from bcjit.symbolic_vm.attributes import has_attribute
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.calls import builtin, call_setter, get, use_of_frame
-from bcjit.symbolic_vm.iterators import drain, is_iterator
+from bcjit.symbolic_vm.iterators import drain, each_left, is_iterator
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import LONGEST, call_op, call_scalar, describe
 from bcjit.symbolic_vm.operators import (
@@ -37,7 +37,13 @@ from bcjit.symbolic_vm.operators import (
     truth,
 )
 from bcjit.symbolic_vm.set_history import items_in_order
-from bcjit.symbolic_vm.subscripts import dict_items, view_items, with_item, write_contents
+from bcjit.symbolic_vm.subscripts import (
+    add_to_list,
+    dict_items,
+    view_items,
+    with_item,
+    write_contents,
+)
 from bcjit.symbolic_vm.values import (
     Changes,
     DictItem,
@@ -56,7 +62,7 @@ from bcjit.symbolic_vm.values import (
     SymView,
 )
 
-__all__ = ["items_of"]
+__all__ = ["each_of", "extend_list", "items_of"]
 
 Args = tuple[SymValue, ...]
 Kwargs = Mapping[str, SymValue]
@@ -102,6 +108,26 @@ def items_of(vm: Machine, value: SymValue, what: str) -> Args:
     return break_graph(because.NO_RULE, f"{what} of {describe(value)}")
 
 
+def each_of(vm: Machine, value: SymValue, what: str) -> Iterable[SymValue]:
+    """Give the items of `items_of` to a rule that deals with each before the next is asked for.
+
+    What an iterator runs to find the next item sees what was done with the last one, and may change it.
+    """
+    value = vm.realize(value)
+    return each_left(vm, value, what) if is_iterator(value) else items_of(vm, value, what)
+
+
+def extend_list(vm: Machine, owner: SymObject, value: SymValue, what: str) -> None:
+    """``owner.extend(value)`` of a list; what an iterator runs sees the items before."""
+    value = vm.realize(value)
+    if is_iterator(value):
+        for item in each_left(vm, value, what):
+            add_to_list(vm, owner, (item,), list.append, item)
+        return
+    more = items_of(vm, value, what)
+    add_to_list(vm, owner, more, list.extend, SymTuple(None, more))
+
+
 _LONGEST: Final = 1024
 HEAP_TYPE: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class of the program, which can be changed
 
@@ -143,14 +169,11 @@ def _extreme(symbol: str, name: str) -> Callable[[Machine, Args, Kwargs], SymVal
     def rule(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
         if kwargs or not args:
             break_graph(because.NO_RULE, f"{name} with these arguments")
-        items = args if len(args) > 1 else items_of(vm, args[0], name)
-        if not items:
-            break_graph(because.WOULD_RAISE, f"{name} of an empty sequence")
-        best = items[0]
-        for item in items[1:]:
-            if truth(vm, compare(vm, symbol, item, best)):
+        best: SymValue | None = None
+        for item in args if len(args) > 1 else each_of(vm, args[0], name):
+            if best is None or truth(vm, compare(vm, symbol, item, best)):
                 best = item
-        return best
+        return break_graph(because.WOULD_RAISE, f"{name} of nothing") if best is None else best
 
     return rule
 
@@ -162,13 +185,12 @@ builtin(max)(_extreme(">", "max"))
 @builtin(sum)
 def _sum(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     _positional("sum", args, kwargs, 1, 2)
-    items = items_of(vm, args[0], "sum")
-    if any(_may_be_float(vm, item) for item in items):
-        break_graph(because.NO_RULE, "sum of floats, which builtin sum adds in its own way")
     total = vm.realize(args[1]) if len(args) == 2 else Known(None, 0)
     if pytype_of(vm, total) in (str, bytes, bytearray):
         break_graph(because.WOULD_RAISE, "sum can't sum strings")
-    for item in items:
+    for item in each_of(vm, args[0], "sum"):
+        if _may_be_float(vm, item):
+            break_graph(because.NO_RULE, "sum of floats, which builtin sum adds in its own way")
         total = binary(vm, "+", total, item)
     return total
 

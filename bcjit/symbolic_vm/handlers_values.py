@@ -10,7 +10,7 @@ import bcjit.symbolic_vm.break_reasons as because
 from bcjit.bytecode import Instruction, Op
 from bcjit.symbolic_vm.attribute_writes import delete_attribute, set_attribute
 from bcjit.symbolic_vm.break_reasons import break_graph
-from bcjit.symbolic_vm.builtin_calls import items_of
+from bcjit.symbolic_vm.builtin_calls import extend_list, items_of
 from bcjit.symbolic_vm.calls import call_setter, get
 from bcjit.symbolic_vm.handler_table import argument_count, argument_name, handles
 from bcjit.symbolic_vm.machine import Machine
@@ -117,8 +117,7 @@ def _binary_op(vm: Machine, frame: Frame, instruction: Instruction) -> None:
 def _inplace_container(vm: Machine, symbol: str, left: SymObject, right: SymValue) -> None:
     if symbol != "+=" or left.pytype is not list:
         break_graph(because.NO_RULE, f"{describe(left)} {symbol} {describe(right)}")
-    more = items_of(vm, right, "+=")
-    add_to_list(vm, left, more, list.extend, SymTuple(None, more))
+    extend_list(vm, left, right, "+=")
     vm.push(left)
 
 

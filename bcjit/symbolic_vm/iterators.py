@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, cast
 
 import bcjit.symbolic_vm.break_reasons as because
@@ -34,7 +34,7 @@ from bcjit.symbolic_vm.values import (
     SymView,
 )
 
-__all__ = ["drain", "get_iter", "is_iterator", "step", "turns_left"]
+__all__ = ["drain", "each_left", "get_iter", "is_iterator", "step", "turns_left"]
 
 Args = tuple[SymValue, ...]
 Kwargs = Mapping[str, SymValue]
@@ -307,14 +307,19 @@ _LONGEST: Final = 64
 
 def drain(vm: Machine, iterator: SymValue, what: str) -> tuple[SymValue, ...]:
     """Return all that an iterator made in the frame still gives."""
+    return tuple(each_left(vm, iterator, what))
+
+
+def each_left(vm: Machine, iterator: SymValue, what: str) -> Iterator[SymValue]:
+    """Ask an iterator made in the frame until it ends, for each item when the one before has been dealt with."""
     if isinstance(iterator, SymIterator) and turns_left(vm, iterator) > _LONGEST:
         break_graph(because.NO_RULE, f"{what} of a long or endless iterator")
-    items: list[SymValue] = []
+    given = 0
     while (item := step(vm, iterator)) is not None:
-        items.append(item)
-        if len(items) > _LONGEST:
+        given += 1
+        if given > _LONGEST:
             break_graph(because.NO_RULE, f"{what} of a long generator")
-    return tuple(items)
+        yield item
 
 
 # ---------------------------------------------------------------------- builtins

@@ -9,7 +9,7 @@ import numpy as np
 
 import bcjit.symbolic_vm.break_reasons as because
 from bcjit.symbolic_vm.break_reasons import break_graph
-from bcjit.symbolic_vm.builtin_calls import Args, Kwargs, items_of
+from bcjit.symbolic_vm.builtin_calls import Args, Kwargs, extend_list
 from bcjit.symbolic_vm.calls import builtin
 from bcjit.symbolic_vm.finalisers import drop
 from bcjit.symbolic_vm.machine import Machine
@@ -32,7 +32,6 @@ from bcjit.symbolic_vm.values import (
     Known,
     SymArray,
     SymObject,
-    SymTuple,
     SymValue,
 )
 
@@ -70,8 +69,7 @@ def _append(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
 def _extend(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     _arity("list.extend", args, kwargs, 1, 1)
     owner = _owner(vm, args[0], list)
-    more = items_of(vm, args[1], "extend")
-    add_to_list(vm, owner, more, list.extend, SymTuple(None, more))
+    extend_list(vm, owner, args[1], "extend")
     return NONE
 
 

@@ -6,15 +6,17 @@ Of a set or a deque from outside nothing is read; what is done to it is logged, 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from typing import Final
 
 import bcjit.symbolic_vm.break_reasons as because
 from bcjit.bytecode import Instruction, Op
 from bcjit.symbolic_vm.break_reasons import break_graph
-from bcjit.symbolic_vm.builtin_calls import Args, Kwargs, items_of
+from bcjit.symbolic_vm.builtin_calls import Args, Kwargs, each_of, items_of
 from bcjit.symbolic_vm.calls import builtin
 from bcjit.symbolic_vm.finalisers import drop
 from bcjit.symbolic_vm.handler_table import argument_count, handles
+from bcjit.symbolic_vm.iterators import each_left, is_iterator
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import describe
 from bcjit.symbolic_vm.set_history import SetStep, real_set
@@ -142,18 +144,18 @@ def _put_all(vm: Machine, owner: SymObject, more: SymValue) -> None:
             _outside(vm, owner, set.add, item)
 
 
-def _plain_items(vm: Machine, value: SymValue) -> Args:
+def _plain_items(vm: Machine, value: SymValue) -> Iterable[SymValue]:
     """Return the items of what a set takes one by one; sets and dicts are taken in other ways."""
     if isinstance(value, SymObject) and value.pytype not in (list, deque):
         break_graph(because.NO_RULE, f"a set of the items of {describe(value)}")
-    return items_of(vm, value, "set")
+    return each_of(vm, value, "set")
 
 
 @builtin(set)
 def _set(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     if kwargs or len(args) > 1:
         break_graph(because.NO_RULE, "set with these arguments")
-    return new_set(vm, _plain_items(vm, vm.realize(args[0])) if args else ())
+    return new_set(vm, tuple(_plain_items(vm, vm.realize(args[0]))) if args else ())
 
 
 @handles(Op.BUILD_SET)
@@ -187,21 +189,29 @@ def _deque(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
 
 def _pushes(name: str, *, many: bool, left: bool) -> None:
     method = getattr(deque, name)
+    single = deque.appendleft if left else deque.append
 
     def rule(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
         _arity(f"deque.{name}", args, kwargs, 1, 1)
         owner = _owner(vm, args[0], deque)
+        if many and is_iterator(more := vm.realize(args[1])):
+            for item in each_left(vm, more, name):
+                push(vm, owner, (item,), single, item)
+            return NONE
         items = items_of(vm, args[1], name) if many else (args[1],)
+        push(vm, owner, items, method, SymTuple(None, items) if many else args[1])
+        return NONE
+
+    def push(vm: Machine, owner: SymObject, items: Args, how: object, operand: SymValue) -> None:
         if owner.source is None:
             held = _contents(vm, owner, name)
             after = (*items[::-1], *held) if left else (*held, *items)
             write_contents(vm, owner, after, name)
-            return NONE
+            return
         assert isinstance(owner.obj, deque)
         if owner.obj.maxlen is not None:
             drop(*(owner,) if _full_of_objects(owner.obj) else ())
-        _outside(vm, owner, method, SymTuple(None, items) if many else args[1])
-        return NONE
+        _outside(vm, owner, how, operand)
 
     builtin(method)(rule)
 
