@@ -6,6 +6,7 @@ through `assert_same`.
 
 from __future__ import annotations
 
+import builtins
 import collections
 import io
 import itertools
@@ -585,3 +586,26 @@ def test_extending_shows_each_item_before_the_next_is_asked_for(outside):
         return items, queue, seen
 
     same(f, lambda: args(np.ones(2), [0], collections.deque([0]), outside))
+
+
+def test_builtin_that_was_replaced_is_the_new_one():
+    def f(x):
+        before = builtins.round
+        builtins.round = lambda value: ("new", value)
+        try:
+            return round(2.5), x * 2
+        finally:
+            builtins.round = before
+
+    def g(x):
+        before = round
+        del builtins.round
+        try:
+            return round(2.5)
+        except NameError as error:
+            return str(error), x * 2
+        finally:
+            builtins.round = before
+
+    same(f, lambda: args(np.ones(2)))
+    same(g, lambda: args(np.ones(2)))

@@ -233,6 +233,7 @@ def set_in_dict(vm: Machine, value: SymObject, key: SymValue, item: SymValue) ->
     if value.source is None:
         write_contents(vm, value, with_item(dict_items(vm, value), constant, item, key), "item")
         return
+    _check_no_builtins(vm, value)
     drop(_peek(vm, value, constant))
     vm.perform(Effect("setitem", owner=value, operands=(key, item)))
     held = vm.contents(value)
@@ -253,6 +254,7 @@ def delete_from_dict(vm: Machine, value: SymObject, key: SymValue) -> None:
         rest = tuple(item for item in dict_items(vm, value) if item.key != constant)
         write_contents(vm, value, rest, "item")
         return
+    _check_no_builtins(vm, value)
     drop(_peek(vm, value, constant))
     vm.perform(Effect("delitem", owner=value, operands=(key,)))
     held = vm.contents(value)
@@ -262,6 +264,12 @@ def delete_from_dict(vm: Machine, value: SymObject, key: SymValue) -> None:
         gone = DictItem(constant, DELETED, key)
         changed = Changes((*(held.items if isinstance(held, Changes) else ()), gone))
     vm.state = vm.state.with_heap(value.oid, changed)
+
+
+def _check_no_builtins(vm: Machine, value: SymObject) -> None:
+    """Break before a builtin is changed: names that are no globals are looked up there, without a look at what was written."""
+    if value.obj is vm.builtins:
+        break_graph(because.OUTSIDE_WRITE, "a name of the builtins")
 
 
 def _peek(vm: Machine, value: SymObject, key: object) -> SymValue | None:
