@@ -560,3 +560,45 @@ def test_names_keep_their_order_and_objects_their_identity():
     assert same
     assert list(table) == ["a", "z"]
     assert made.third is made
+
+
+class Finalised:
+    def __init__(self, counts):
+        self.counts = counts
+
+    def __del__(self):
+        self.counts["v"] += 1
+
+
+@pytest.mark.parametrize("what", ["dict", "list", "attribute", "missing key", "missing attribute"])
+def test_what_is_replaced_may_have_a_finaliser_the_second_time(what):
+    class Holder:
+        pass
+
+    def fn(x, d, items, holder, counts):
+        if what in ("dict", "missing key"):
+            d["a"] = x
+        elif what == "list":
+            items[0] = x
+        else:
+            holder.a = x
+        y = x * 2
+        return counts["v"], y
+
+    def arguments(*old):
+        d, items, holder = {}, [None], Holder()
+        for value in old:
+            if "key" in what or what == "dict":
+                d["a"] = value
+            elif what == "list":
+                items[0] = value
+            else:
+                holder.a = value
+        return d, items, holder
+
+    compiled = TRANSFORMS["eager"](fn)
+    for run in (fn, compiled):
+        x, counts = np.ones(2), {"v": 0}
+        first = () if what.startswith("missing") else (1,)
+        assert run(x, *arguments(*first), counts)[0] == 0
+        assert run(x, *arguments(Finalised(counts)), counts)[0] == 1

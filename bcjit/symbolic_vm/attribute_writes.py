@@ -64,7 +64,7 @@ def set_attribute(
         call_setter(vm, setter, owner, item)
         return
     if isinstance(owner, SymInstance):
-        drop(_present(vm, owner, name))
+        drop(vm, _present(vm, owner, name))
         kind = "plain_setattr" if plain else "setattr"
         vm.perform(Effect(kind, owner=owner, key=name, operands=(item,)))
     vm.state = vm.state.with_heap(owner.oid, {**_attributes(vm, owner), name: item})
@@ -83,7 +83,7 @@ def delete_attribute(vm: Machine, value: SymValue, name: str) -> None:
     before = _present(vm, owner, name)
     if before is None or before is DELETED:
         break_graph(because.WOULD_RAISE, f"{describe(value)}.{name} is not set")
-    drop(before)
+    drop(vm, before)
     attributes = _attributes(vm, owner)
     if isinstance(owner, SymNew):
         vm.state = vm.state.with_heap(
@@ -114,13 +114,16 @@ def _attributes(vm: Machine, owner: SymInstance | SymNew) -> dict[str, SymValue]
 
 
 def _present(vm: Machine, owner: SymInstance | SymNew, name: str) -> SymValue | None:
-    """Return what the object has under a name now, guarding nothing."""
+    """Return what the object has under a name now; what it is is guarded where it is dropped, that it is missing here."""
     known = _attributes(vm, owner).get(name)
     if known is not None or isinstance(owner, SymNew):
         return known
     assert owner.source is not None
-    live = stored(owner.obj, name, raw_in_mro(owner.pytype, name))
+    raw = raw_in_mro(owner.pytype, name)
+    live = stored(owner.obj, name, raw)
     if live is MISSING:
+        if raw is MISSING:
+            vm.guard(GuardKind.NO_INSTANCE_ATTR, owner.source, name)
         return None
     return Lazy(Source(SourceKind.ATTR, name, owner.source), live)
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import bcjit.symbolic_vm.break_reasons as because
+from bcjit.guards import GuardKind
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.values import Lazy, SymInstance, SymObject, SymTuple, SymValue
+
+if TYPE_CHECKING:
+    from bcjit.symbolic_vm.machine import Machine
 
 __all__ = ["drop", "has_finaliser"]
 
@@ -20,13 +24,19 @@ def has_finaliser(value: object) -> bool:
     return any("__del__" in type.__dict__["__dict__"].__get__(base) for base in mro)
 
 
-def drop(*values: SymValue | None) -> None:
-    """Break if an object that is taken out of another one may have a finaliser, whose moment would be missed."""
+def drop(vm: Machine, *values: SymValue | None) -> None:
+    """Break if an object that is taken out of another one may have a finaliser, whose moment would be missed.
+
+    That it has none is guarded by its class: what is read behind the change may be what a finaliser changes.
+    """
     for value in values:
         if isinstance(value, Lazy | SymInstance | SymObject) and _may_finalise(value.obj, _DEPTH):
             break_graph(because.OUTSIDE_WRITE, "the object that was there has a __del__")
+        if isinstance(value, Lazy):
+            assert value.source is not None
+            vm.guard(GuardKind.TYPE, value.source, type(value.obj))
         if isinstance(value, SymTuple):
-            drop(*value.items)
+            drop(vm, *value.items)
 
 
 def _may_finalise(obj: object, depth: int) -> bool:

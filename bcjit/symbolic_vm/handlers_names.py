@@ -177,7 +177,7 @@ def _write_cell(vm: Machine, cell: SymCell, value: SymValue) -> None:
         _must_be_known(vm, cell)
         before = vm.contents(cell)
         assert isinstance(before, SymValue)
-        drop(before)
+        drop(vm, before)
         vm.note_cell_written(cell)
         if cell.source.kind is SourceKind.CELL_OF:
             kind = "delcell" if value is UNBOUND else "setcell"

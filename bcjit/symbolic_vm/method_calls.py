@@ -77,9 +77,9 @@ def _method(owner: SymObject, method: object, *operands: SymValue) -> Effect:
     return Effect("method", owner=owner, key=method, operands=operands)
 
 
-def _take_out(owner: SymObject, *gone: SymValue) -> None:
+def _take_out(vm: Machine, owner: SymObject, *gone: SymValue) -> None:
     if owner.source is not None:
-        drop(*gone)
+        drop(vm, *gone)
 
 
 @builtin(list.insert)
@@ -105,7 +105,7 @@ def _pop(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     if type(index) is not int or not -len(items) <= index < len(items):
         break_graph(because.WOULD_RAISE, "list.pop out of range")
     found = items.pop(index)
-    _take_out(owner, found)
+    _take_out(vm, owner, found)
     effect = _method(owner, list.pop, Known(None, index))
     write_contents(vm, owner, tuple(items), "pop", effect)
     return found
@@ -130,9 +130,9 @@ def _clear(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
 
 def _clear_outside(vm: Machine, owner: SymObject, method: object) -> None:
     if owner.source is not None:
-        drop(owner)
+        drop(vm, owner)
         held = vm.state.heap.get(owner.oid)
-        drop(*(item.value for item in held.items) if isinstance(held, Changes) else ())
+        drop(vm, *(item.value for item in held.items) if isinstance(held, Changes) else ())
     write_contents(vm, owner, (), "clear", _method(owner, method))
 
 

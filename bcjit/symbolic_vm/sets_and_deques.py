@@ -117,7 +117,7 @@ def _clear(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     if owner.source is None:
         write_contents(vm, owner, (), "clear")
     else:
-        drop(owner)
+        drop(vm, owner)
         _outside(vm, owner, set.clear)
     return NONE
 
@@ -210,7 +210,7 @@ def _pushes(name: str, *, many: bool, left: bool) -> None:
             return
         assert isinstance(owner.obj, deque)
         if owner.obj.maxlen is not None:
-            drop(*(owner,) if _full_of_objects(owner.obj) else ())
+            drop(vm, *(owner,) if _full_of_objects(owner.obj) else ())
         _outside(vm, owner, how, operand)
 
     builtin(method)(rule)
@@ -252,7 +252,7 @@ def _clear_deque(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     if owner.source is None:
         write_contents(vm, owner, (), "clear")
     else:
-        drop(owner)
+        drop(vm, owner)
         _outside(vm, owner, deque.clear)
     return NONE
 

@@ -234,7 +234,7 @@ def set_in_dict(vm: Machine, value: SymObject, key: SymValue, item: SymValue) ->
         write_contents(vm, value, with_item(dict_items(vm, value), constant, item, key), "item")
         return
     _check_no_builtins(vm, value)
-    drop(_peek(vm, value, constant))
+    drop(vm, _peek(vm, value, constant))
     vm.perform(Effect("setitem", owner=value, operands=(key, item)))
     held = vm.contents(value)
     added = DictItem(constant, item, key)
@@ -255,7 +255,7 @@ def delete_from_dict(vm: Machine, value: SymObject, key: SymValue) -> None:
         write_contents(vm, value, rest, "item")
         return
     _check_no_builtins(vm, value)
-    drop(_peek(vm, value, constant))
+    drop(vm, _peek(vm, value, constant))
     vm.perform(Effect("delitem", owner=value, operands=(key,)))
     held = vm.contents(value)
     if isinstance(held, tuple):
@@ -273,7 +273,7 @@ def _check_no_builtins(vm: Machine, value: SymObject) -> None:
 
 
 def _peek(vm: Machine, value: SymObject, key: object) -> SymValue | None:
-    """Return what a dict from outside has under a key now, guarding nothing."""
+    """Return what a dict from outside has under a key now; what it is is guarded where it is dropped, that it is missing here."""
     held = vm.state.heap.get(value.oid)
     if isinstance(held, tuple):
         return next((item.value for item in held if item.key == key), None)
@@ -281,9 +281,12 @@ def _peek(vm: Machine, value: SymObject, key: object) -> SymValue | None:
     assert isinstance(value.obj, dict)
     _outside_keys(value.obj)
     found = value.obj.get(key, MISSING)
-    if changed is not None or found is MISSING:
+    if changed is not None:
         return changed
     assert value.source is not None
+    if found is MISSING:
+        vm.guard(GuardKind.ABSENT, value.source, key)
+        return None
     return Lazy(Source(SourceKind.ITEM, key, value.source), found)
 
 
@@ -398,7 +401,7 @@ def _set_in_list(vm: Machine, value: SymObject, key: SymValue, item: SymValue) -
         changed[index] = item
     else:
         break_graph(because.WOULD_RAISE, "IndexError")
-    _take_out(value, contents[index])
+    _take_out(vm, value, contents[index])
     effect = Effect("setitem", owner=value, operands=(_plain_index(vm, key, index), item))
     write_contents(vm, value, tuple(changed), "item", effect)
 
@@ -415,9 +418,9 @@ def list_or_tuple(vm: Machine, value: SymValue) -> tuple[SymValue, ...]:
     return break_graph(because.NO_RULE, f"a slice filled from {describe(value)}")
 
 
-def _take_out(value: SymObject, gone: SymValue | tuple[SymValue, ...]) -> None:
+def _take_out(vm: Machine, value: SymObject, gone: SymValue | tuple[SymValue, ...]) -> None:
     if value.source is not None:
-        drop(*(gone if isinstance(gone, tuple) else (gone,)))
+        drop(vm, *(gone if isinstance(gone, tuple) else (gone,)))
 
 
 def _plain_index(vm: Machine, key: SymValue, index: int | slice) -> SymValue:
@@ -445,7 +448,7 @@ def delete_item(vm: Machine, value: SymValue, key: SymValue) -> None:
         del changed[index]
     except (IndexError, ValueError) as error:
         break_graph(because.WOULD_RAISE, str(error))
-    _take_out(value, contents[index])
+    _take_out(vm, value, contents[index])
     effect = Effect("delitem", owner=value, operands=(_plain_index(vm, key, index),))
     write_contents(vm, value, tuple(changed), "item", effect)
 
