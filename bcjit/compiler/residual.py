@@ -856,14 +856,9 @@ class _Writer:
         if instruction.handler is not None:
             # CPython 3.13 looks for the handler of what a called frame raises one code unit before the call.
             builder.emit(Op.NOP)
-        if self._is_unbound_here(instruction):
-            # Its cell is a free variable of this code, of which Python would say another thing.
-            self._call_constant(unbound_local, (), instruction.arg)
-            builder.emit(Op.RAISE_VARARGS, 1)
-            for _ in range(pushes):
-                builder.load_const(None)
-        else:
-            builder.native(instruction)
+        if instruction.op in (Op.LOAD_DEREF, Op.DELETE_DEREF):
+            self._check_own_cell(str(instruction.arg))
+        builder.native(instruction)
         self._protect_native(start, instruction, kept, depth, bound)
         if instruction.op is Op.STORE_FAST and not operands[0]:
             bound.add(str(instruction.arg))
@@ -877,16 +872,24 @@ class _Writer:
             slots.append(_Slot(null=True) if null else _Slot(temp=name))
         return slots[::-1]
 
-    def _is_unbound_here(self, instruction: Instruction) -> bool:
-        """Whether an instruction of a continuation reads a variable of the function itself that is unbound."""
-        end = self.capture.end
-        return (
-            instruction.op in (Op.LOAD_DEREF, Op.DELETE_DEREF)
-            and not self.first
-            and instruction.arg in self.code.co_cellvars
-            and isinstance(end, BreakExit)
-            and end.cause.reason.code == "BRK015"
-        )
+    def _check_own_cell(self, name: str) -> None:
+        """Raise what Python raises where a variable of the function itself is unbound.
+
+        In a continuation its cell is a free variable, of which Python would say another thing.
+        """
+        if self.first or name not in self.code.co_cellvars:
+            return
+        builder = self.builder
+        bound = builder.label()
+        builder.push_callable(unbound_local)
+        builder.load_closure(name)
+        builder.load_const(name)
+        builder.call(2)
+        builder.copy(1)
+        builder.emit(Op.POP_JUMP_IF_NONE, bound)
+        builder.emit(Op.RAISE_VARARGS, 1)
+        builder.mark(bound)
+        builder.pop()
 
     def _protect_native(
         self,

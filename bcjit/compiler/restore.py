@@ -95,10 +95,14 @@ _BUILTIN_ITERATORS: Final[Mapping[str, Callable[..., object]]] = {
 }
 
 
-def unbound_local(name: str) -> UnboundLocalError:
-    """Return what reading an unbound local raises (``format_exc_unbound``, Python/ceval.c)."""
-    message = f"cannot access local variable '{name}' where it is not associated with a value"
-    return UnboundLocalError(message)
+def unbound_local(cell: CellType, name: str) -> UnboundLocalError | None:
+    """Return what reading a local raises whose cell is empty (``format_exc_unbound``, Python/ceval.c), None if it is not."""
+    try:
+        cell.cell_contents  # noqa: B018 - it raises
+    except ValueError:
+        message = f"cannot access local variable '{name}' where it is not associated with a value"
+        return UnboundLocalError(message)
+    return None
 
 
 def make_function(
