@@ -385,7 +385,7 @@ def _only_raises(found: Capture) -> bool:
 
 def _takes_frame(found: Capture) -> bool:
     """Whether a part takes its frame, or its namespace: it must be the function's last, so it runs plain."""
-    return isinstance(found.end, BreakExit) and found.end.cause.reason.code == "BRK031"
+    return isinstance(found.end, BreakExit) and found.end.cause.reason.code == "BRK026"
 
 
 _RAISING: Final = ("BRK009", "BRK014", "BRK015")

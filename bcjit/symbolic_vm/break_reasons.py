@@ -153,7 +153,7 @@ _ROWS: Final = (
         "Nothing was captured in a whole turn of the loop, so it runs as plain Python; capture goes on behind it.",
     ),
     BreakReason(
-        "BRK031",
+        "BRK026",
         "function that reads its own frame",
         "What the function takes or changes of its frame (a frame object, the dict of locals) must stay the frame's to the end, so from the part "
         "on that does so the function runs as plain Python.",
@@ -186,7 +186,7 @@ WRITE_IN_INLINED: Final = "BRK021"
 DEBUGGER: Final = "BRK022"
 EXCEPTION: Final = "BRK023"
 WITH: Final = "BRK024"
-OWN_FRAME: Final = "BRK031"
+OWN_FRAME: Final = "BRK026"
 
 
 def break_graph(code: str, context: str = "") -> NoReturn:
