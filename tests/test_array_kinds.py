@@ -78,6 +78,8 @@ class Duck:
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         CALLS.append(("duck ufunc", ufunc.__name__, method))
+        if "out" in kwargs:  # else this is asked again without end, in which NumPy 2.0 dies
+            kwargs["out"] = tuple(getattr(o, "values", o) for o in kwargs["out"])
         return Duck(getattr(ufunc, method)(*(getattr(i, "values", i) for i in inputs), **kwargs))
 
     def __array_function__(self, func, types, args, kwargs):
