@@ -368,6 +368,8 @@ class Writer:
 
     def comprehension(self) -> str:
         iterable, kind, target = self.iterable()
+        if self.leaks:  # a comprehension is a nested function too, on 3.11 each kind
+            return f"[({target}) for {target} in {iterable}]"
         outer, self.scope = self.scope, self.scope.copy()
         self.bind_items(kind, target)
         scope = self.scope
@@ -635,6 +637,8 @@ class Writer:
             "functools.partial(helper, shift={s})({a})", "np.fromiter((o for o in {a}.flat), float)",
             "box.scaled({a})", "{f}({a})",
         )  # fmt: skip
+        if self.leaks:
+            forms = tuple(form for form in forms if "lambda" not in form)
         text = self.pick(*forms).format(
             a=self.array(1), b=self.array(0), s=self.scalar(0), f=self.one(self.scope.functions)
         )
