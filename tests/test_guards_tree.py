@@ -291,7 +291,12 @@ def test_a_hundred_thousand_checks_leak_nothing():
     before = allocated()
     checks(50_000)
     assert allocated() - before < 50
-    assert [sys.getrefcount(thing) for thing in watched] == counts
+    # A reference lost or left in a check would be 100,000; other tests' garbage that dies meanwhile refers to len once or twice.
+    after = [sys.getrefcount(thing) for thing in watched]
+    assert all(abs(now - then) < 50 for now, then in zip(after, counts, strict=True)), (
+        after,
+        counts,
+    )
 
 
 def test_making_trees_leaks_nothing():
