@@ -860,8 +860,14 @@ def _nonlocals(body: Lines, outer: Scope) -> Lines:
         name for kind in fields(outer) for name in getattr(outer, kind.name) if name.isidentifier()
     }
     around = [f"def f({', '.join(sorted(names))}):", *_inside(["def g(v, w):", *_inside(body)])]
-    [whole] = symtable.symtable("\n".join(around), "nested", "exec").get_children()
-    [function] = whole.get_children()
+    # From 3.14 on there are scopes of annotations beside those of functions.
+    top = symtable.symtable("\n".join(around), "nested", "exec")
+    [whole] = (t for t in top.get_children() if isinstance(t, symtable.Function))
+    [function] = (
+        t
+        for t in whole.get_children()
+        if isinstance(t, symtable.Function) and not t.get_name().startswith("__annotate")
+    )
     assert isinstance(function, symtable.Function)
     bound = sorted(
         name

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import linecache
 import types
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -90,7 +91,11 @@ def module_from(source: str, label: str) -> types.ModuleType:
     module = types.ModuleType(f"{label}_{digest}")
     module.__file__ = filename
     module.__dict__["graph_break"] = bcjit.graph_break
-    exec(compile(source, filename, "exec"), module.__dict__)
+    with warnings.catch_warnings():
+        # 3.14 warns of a return in a finally block: programs may do what the language lets them.
+        warnings.simplefilter("ignore", SyntaxWarning)
+        code = compile(source, filename, "exec")
+    exec(code, module.__dict__)
     return module
 
 
