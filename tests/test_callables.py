@@ -850,6 +850,9 @@ def call_and_count(job):
     return result, len(fn.func.graphs if graphs is None else graphs)
 
 
+@pytest.mark.filterwarnings(
+    "ignore:This process:DeprecationWarning"
+)  # other tests have left threads
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_processes_take_compiled_functions(method):
     if method not in multiprocessing.get_all_start_methods():
@@ -923,6 +926,9 @@ def test_the_main_module_of_a_program_can_send_its_functions(tmp_path):
     assert done.stdout.splitlines() == [f"[{one}]"] * 2 + [f"[{one}, {one}]"] * has_joblib
 
 
+@pytest.mark.filterwarnings(
+    "ignore:This process:DeprecationWarning"
+)  # other tests have left threads
 def test_a_forked_child_compiles_what_the_parent_was_compiling():
     """The thread that compiles does not exist in the child: its work is nobody's there."""
     if "fork" not in multiprocessing.get_all_start_methods():

@@ -25,10 +25,13 @@ GetPart = Callable[[PartSpec], object]
 def idle_loop(cache: CodeCache, record: CacheEntry) -> frozenset[int]:
     """Return the instructions of the loop that a new part closes if no part of it has computed anything, else nothing."""
     turn = _turn_without_work(cache, record)
-    # A NULL on the stack may be what a comprehension puts back into its variable, which is unbound then.
-    if not turn or any(record.spec.stack):
+    if not turn:
         return frozenset()
     listing = decode(record.spec.code)
+    # A NULL on the stack may be what a comprehension puts back into its variable, which is unbound then.
+    comprehends = any(i.op is Op.LOAD_FAST_AND_CLEAR for i in listing.instructions)
+    if comprehends and any(record.spec.stack):
+        return frozenset()
     starts = {listing.index_of(part.offset) for part in turn if part.offset is not None}
     loop = next((loop for loop in listing.loops() if starts <= loop), frozenset())
     for entry in cache.entries:
