@@ -15,7 +15,7 @@ from bcjit.bytecode.reading import COMMON_CONSTANTS_314, COMMON_CONSTANTS_315
 try:
     from bcjit._core import bound_special
 except ImportError:  # then nothing is compiled, and nothing is written
-    bound_special = None  # type: ignore[assignment]
+    bound_special = None  # type: ignore[assignment]  # no extension: functions run plain, and nothing is written
 
 Writer = Callable[[tuple[object, ...]], tuple[Native, ...]]
 
