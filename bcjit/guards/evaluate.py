@@ -369,9 +369,10 @@ def _no_instance_attr(value: object, expected: Any, _roots: Roots) -> bool:
 
 
 def _keys(value: object, expected: Any, _roots: Roots) -> bool:
-    if type(value) is not dict or len(value) != len(expected):
+    if type(value) is not dict:
         return False
-    return all(equals_exactly(found, key) for found, key in zip(value, expected, strict=True))
+    found = tuple(value)  # at once: another thread may change it meanwhile
+    return len(found) == len(expected) and all(map(equals_exactly, found, expected))
 
 
 def _same_object(value: object, expected: Any, roots: Roots) -> bool:
