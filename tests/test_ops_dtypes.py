@@ -9,7 +9,7 @@ import pytest
 from bcjit.dims import ShapeEnv
 from bcjit.meta import ArrayMeta, ScalarMeta
 from bcjit.ops import Unsupported, WouldRaise, infer, lookup
-from bcjit.ops.samples import DTYPES
+from bcjit.ops.samples.values import DTYPES
 from bcjit.ops.scalar_functions import SCALAR_FUNCTIONS
 
 BINARY = [row.ufunc for row in SCALAR_FUNCTIONS.values() if row.nin == 2]

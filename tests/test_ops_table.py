@@ -8,7 +8,7 @@ import pytest
 from bcjit.dims import ShapeEnv, evaluate
 from bcjit.meta import ArrayMeta, ScalarMeta
 from bcjit.ops import Unsupported, WouldRaise, all_ops, infer, lookup
-from bcjit.ops.samples import DTYPES
+from bcjit.ops.samples.values import DTYPES
 from tests.ops_emitter import NumpyEmitter
 
 SPELLINGS = [

@@ -11,7 +11,6 @@ from typing import Final
 
 import numpy as np
 
-import bcjit.ops.samples as example
 from bcjit.ops.elementwise import apply, single_out, store
 from bcjit.ops.emitter import Basic, DType, Emitter, Operand, Pick, Range, Value
 from bcjit.ops.numpy_facts import CLIP_TAKES_ANY_INT, ROUND_COPIES_INTS
@@ -29,11 +28,15 @@ from bcjit.ops.operands import (
     less,
 )
 from bcjit.ops.reductions import fold
+from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import CLIP, SELECT, row
 from bcjit.ops.spell import functions, methods
 from bcjit.ops.table import define
 
 __all__: list[str] = []
+
+example = Samplers("elementwise")
+of_any = Samplers("values")
 
 # Stand-ins of unknown Python scalars for ``np.result_type``, to which only their type matters (NEP 50).
 _WEAK: Final[dict[type, object]] = {int: 0, float: 0.0, complex: 0j}
@@ -347,11 +350,11 @@ for _name, _ufunc, _fill in (("nansum", "add", 0), ("nanprod", "multiply", 1)):
     )
 define("copyto", functions(copyto, example.copies, "copyto"))
 define("diff", functions(diff, example.diffs, "diff"))
-define("item", methods(item, example.of_arrays(), "item"))
+define("item", methods(item, of_any.each_array, "item"))
 define(
     "conjugate_method",
-    methods(_conjugate_method, example.of_arrays(), "conjugate")
-    + methods(_conjugate_method, example.of_arrays(), "conj"),
+    methods(_conjugate_method, of_any.each_array, "conjugate")
+    + methods(_conjugate_method, of_any.each_array, "conj"),
 )
 define("fill", methods(_fill_method, example.fills, "fill", of_scalars=False))
 for _type in (builtins.int, builtins.float, builtins.complex):

@@ -10,7 +10,6 @@ from typing import Final
 
 import numpy as np
 
-import bcjit.ops.samples as example
 from bcjit.ops.elementwise import apply, single_out, store
 from bcjit.ops.emitter import (
     Basic,
@@ -25,11 +24,14 @@ from bcjit.ops.emitter import (
 )
 from bcjit.ops.opdef import Spelling, Unsupported, WouldRaise
 from bcjit.ops.operands import as_dtype, broadcast, loop_dtypes, require_default, size_of
+from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import ScalarFunction, row
 from bcjit.ops.spell import functions, methods
 from bcjit.ops.table import define
 
 __all__: list[str] = []
+
+example = Samplers("algebra")
 
 _MATMUL: Final = ScalarFunction("matmul", np.matmul, "biu")
 _LETTERS: Final = "abcdefghijklmnopqrstuvw"

@@ -12,7 +12,6 @@ from typing import Final
 
 import numpy as np
 
-import bcjit.ops.samples as example
 from bcjit.dims import Dim, Expr, floor_divide
 from bcjit.ops.elementwise import apply
 from bcjit.ops.emitter import (
@@ -40,11 +39,14 @@ from bcjit.ops.operands import (
     require_int64,
     shape_argument,
 )
+from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import row
 from bcjit.ops.spell import functions
 from bcjit.ops.table import define
 
 __all__: list[str] = []
+
+example = Samplers("creation")
 
 _EMPTY: Final = object()  # fill with nothing in particular
 

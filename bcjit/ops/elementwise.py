@@ -13,7 +13,6 @@ from typing import Final
 
 import numpy as np
 
-import bcjit.ops.samples as example
 from bcjit.ops.emitter import Basic, DType, Emitter, Operand, Range, Value
 from bcjit.ops.numpy_facts import POWER_READS_SCALARS
 from bcjit.ops.opdef import Spelling, Unsupported, WouldRaise
@@ -26,10 +25,13 @@ from bcjit.ops.operands import (
     require_default,
     require_int64,
 )
+from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import SCALAR_FUNCTIONS, ScalarFunction, row
 from bcjit.ops.table import define
 
 __all__ = ["apply", "single_out", "store", "unwrap", "whole"]
+
+example = Samplers("elementwise")
 
 
 # Building blocks for this and other op modules

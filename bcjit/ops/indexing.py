@@ -13,7 +13,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-import bcjit.ops.samples as example
 from bcjit.dims import Dim, floor_divide
 from bcjit.ops.emitter import (
     Basic,
@@ -27,10 +26,13 @@ from bcjit.ops.emitter import (
 )
 from bcjit.ops.opdef import Spelling, Unsupported, WouldRaise
 from bcjit.ops.operands import INTP, broadcast, equal, in_range, less
+from bcjit.ops.samples import Samplers
 from bcjit.ops.table import define
 from bcjit.records import dataclass
 
 __all__ = ["getitem", "slice_range"]
+
+example = Samplers("indexing")
 
 Item: TypeAlias = Pick | Range | NewAxis
 

@@ -7,15 +7,18 @@ from functools import partial
 
 import numpy as np
 
-import bcjit.ops.samples as example
 from bcjit.ops.emitter import DType, Emitter, Operand, Reshape, Value
 from bcjit.ops.opdef import Unsupported, WouldRaise
 from bcjit.ops.operands import as_dtype, axis_index, default_dtype, equal, size_of
+from bcjit.ops.samples import Samplers
 from bcjit.ops.spell import functions
 from bcjit.ops.table import define
 from bcjit.ops.views import with_new_axes
 
 __all__: list[str] = []
+
+example = Samplers("movement")
+of_any = Samplers("values")
 
 
 def _at_least(ndim: int, e: Emitter, a: Operand) -> Value:
@@ -142,7 +145,7 @@ def append(e: Emitter, arr: Operand, values: Operand, axis: Operand = None) -> V
 # The table
 
 for _ndim, _name in ((1, "atleast_1d"), (2, "atleast_2d")):
-    define(_name, functions(partial(_at_least, _ndim), example.of_arrays(), _name))
+    define(_name, functions(partial(_at_least, _ndim), of_any.each_array, _name))
 define("concatenate", functions(concatenate, example.joins, "concatenate", "concat"))
 define("stack", functions(stack, example.joins, "stack"))
 for _ndim, _name in ((1, "hstack"), (2, "vstack")):

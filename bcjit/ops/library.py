@@ -7,15 +7,17 @@ from typing import Any, Final
 
 import numpy as np
 
-import bcjit.ops.samples as example
 from bcjit.dims import Dim, floor_divide
 from bcjit.ops.emitter import DType, Emitter, Operand, Value
 from bcjit.ops.opdef import Unsupported, WouldRaise
 from bcjit.ops.operands import FLOAT64, INTP, axis_index, equal, less
+from bcjit.ops.samples import Samplers
 from bcjit.ops.spell import functions, methods
 from bcjit.ops.table import define
 
 __all__: list[str] = []
+
+example = Samplers("algebra")
 
 _COMPLEX128: Final[DType] = np.dtype(np.complex128)
 

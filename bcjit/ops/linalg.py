@@ -10,15 +10,17 @@ from typing import Any, Final
 
 import numpy as np
 
-import bcjit.ops.samples as example
 from bcjit.dims import Dim
 from bcjit.ops.emitter import DType, Emitter, Operand, Shape, Value
-from bcjit.ops.opdef import Unsupported, WouldRaise
+from bcjit.ops.opdef import Sampler, Unsupported, WouldRaise
 from bcjit.ops.operands import FLOAT64, axis_tuple, broadcast, equal
+from bcjit.ops.samples import Samplers
 from bcjit.ops.spell import functions
 from bcjit.ops.table import define
 
 __all__: list[str] = []
+
+example = Samplers("algebra")
 
 _REAL: Final[dict[str, DType]] = {
     "F": np.dtype(np.float32),
@@ -114,7 +116,7 @@ def norm(
     return e.scalar(result)
 
 
-def _linalg(expand: Any, sampler: example.Sampler, name: str) -> None:
+def _linalg(expand: Any, sampler: Sampler, name: str) -> None:
     define(f"linalg.{name}", functions(expand, sampler, name, module=np.linalg))
 
 

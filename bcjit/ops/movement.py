@@ -11,7 +11,6 @@ from functools import partial
 
 import numpy as np
 
-import bcjit.ops.samples as example
 from bcjit.dims import Dim, floor_divide, modulo, product
 from bcjit.ops.emitter import (
     Broadcast,
@@ -36,11 +35,15 @@ from bcjit.ops.operands import (
     shape_argument,
     size_of,
 )
+from bcjit.ops.samples import Samplers
 from bcjit.ops.spell import attribute, functions, methods
 from bcjit.ops.table import define
 from bcjit.ops.views import back, indexed, with_new_axes
 
 __all__: list[str] = []
+
+example = Samplers("movement")
+of_any = Samplers("values")
 
 
 def _order(order: Operand, allowed: str = "C") -> None:
@@ -342,14 +345,14 @@ define(
 )
 define(
     "ravel",
-    functions(ravel, example.of_arrays(), "ravel") + methods(ravel, example.of_arrays(), "ravel"),
+    functions(ravel, of_any.each_array, "ravel") + methods(ravel, of_any.each_array, "ravel"),
 )
-define("flatten", methods(flatten, example.of_arrays(), "flatten"))
+define("flatten", methods(flatten, of_any.each_array, "flatten"))
 define(
     "transpose",
     functions(transpose, example.transposes, "transpose", "permute_dims")
     + methods(_transpose_method, example.transpose_methods, "transpose")
-    + attribute(_reversed_axes, example.of_arrays(), "T"),
+    + attribute(_reversed_axes, of_any.each_array, "T"),
 )
 define(
     "swapaxes",
@@ -365,7 +368,7 @@ define("expand_dims", functions(expand_dims, example.expansions, "expand_dims"))
 define("broadcast_to", functions(broadcast_to, example.broadcasts, "broadcast_to"))
 define("flip", functions(flip, example.flips, "flip"))
 for _axis, _name in ((0, "flipud"), (1, "fliplr")):
-    define(_name, functions(partial(_flip_axis, _axis), example.of_arrays(), _name))
+    define(_name, functions(partial(_flip_axis, _axis), of_any.each_array, _name))
 define(
     "repeat",
     functions(repeat, example.repeats, "repeat") + methods(repeat, example.repeats, "repeat"),
@@ -375,13 +378,12 @@ define("roll", functions(roll, example.rolls, "roll"))
 define("astype", methods(astype, example.casts, "astype"))
 define(
     "copy",
-    functions(_copy_function, example.of_arrays(), "copy")
-    + methods(_copy_method, example.of_arrays(), "copy"),
+    functions(_copy_function, of_any.each_array, "copy")
+    + methods(_copy_method, of_any.each_array, "copy"),
 )
 for _name in ("real", "imag"):
     _expand = partial(_part, _name)
     define(
         _name,
-        functions(_expand, example.of_arrays(), _name)
-        + attribute(_expand, example.of_arrays(), _name),
+        functions(_expand, of_any.each_array, _name) + attribute(_expand, of_any.each_array, _name),
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from inspect import Signature, signature
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -20,6 +20,7 @@ __all__ = [
     "OpDef",
     "OpFailure",
     "Sample",
+    "Sampler",
     "Spelling",
     "Unsupported",
     "WouldRaise",
@@ -57,13 +58,16 @@ def sample(*args: object, **kwargs: object) -> Sample:
     return Sample(args, kwargs)
 
 
+Sampler: TypeAlias = Callable[[np.dtype[Any]], Iterable[Sample]]  # of arguments in a dtype
+
+
 @dataclass(frozen=True, slots=True)
 class Spelling:
     """One callable that means an op."""
 
     target: Callable[..., object]
     expand: Callable[..., object]  # expand(e, *arguments of target)
-    samples: Callable[[np.dtype[Any]], Iterable[Sample]]  # of arguments in a dtype
+    samples: Sampler
     method: str | None = None  # name of the ndarray attribute that is this, if it is one
     of_scalar: bool = False  # the attribute of np.generic, not of np.ndarray
     is_attribute: bool = False  # read (``x.T``), not called

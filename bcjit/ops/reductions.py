@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import numpy as np
 
-import bcjit.ops.samples as example
 from bcjit.dims import Dim, Relation, maximum, product
 from bcjit.ops.elementwise import apply, single_out, store
 from bcjit.ops.emitter import (
@@ -40,11 +39,14 @@ from bcjit.ops.operands import (
     equal,
     size_of,
 )
+from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import ScalarFunction, row
 from bcjit.ops.spell import functions, methods
 from bcjit.ops.table import define
 
 __all__ = ["fold", "reduced_size"]
+
+example = Samplers("reductions")
 
 ABSENT: Final = np._NoValue  # noqa: SLF001 - NumPy's own "not given"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Literal
 
-import bcjit.ops.samples as example
 from bcjit.dims import minimum
 from bcjit.ops.elementwise import apply, store
 from bcjit.ops.emitter import (
@@ -22,11 +21,14 @@ from bcjit.ops.emitter import (
 from bcjit.ops.opdef import Unsupported, WouldRaise
 from bcjit.ops.operands import BOOL, INTP, axis_index, constant, less, size_of
 from bcjit.ops.reductions import fold
+from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import SELECT, row
 from bcjit.ops.spell import functions, methods
 from bcjit.ops.table import define
 
 __all__: list[str] = []
+
+example = Samplers("indexing")
 
 
 # Sorting

@@ -8,8 +8,7 @@ from types import ModuleType
 
 import numpy as np
 
-from bcjit.ops.opdef import Spelling
-from bcjit.ops.samples import Sampler
+from bcjit.ops.opdef import Sampler, Spelling
 
 __all__ = ["attribute", "functions", "methods"]
 

@@ -1,189 +1,39 @@
 """Small arguments for the tests of each op, in every dtype; nothing here runs outside tests.
 
 A sampler is ``samples(dtype) -> Iterable[Sample]``. Arguments NumPy rejects are samples too: the table must say that it
-will, or may, raise.
+will, or may, raise. Op modules name samplers of a module here by `Samplers`; the module is imported when one of them is called, so
+that importing bcjit does not pay for it.
 """
 
-from bcjit.ops.samples.algebra import (
-    convolutions,
-    dots,
-    ffts,
-    inplace_products,
-    interps,
-    matmuls,
-    norms,
-    products,
-    searches,
-    solves,
-    squares,
-)
-from bcjit.ops.samples.creation import (
-    aranges,
-    empties,
-    eyes,
-    full_likes,
-    fulls,
-    identities,
-    likes,
-    linspaces,
-    shapes,
-    to_arrays,
-    to_contiguous,
-)
-from bcjit.ops.samples.elementwise import (
-    binary,
-    binary_operator,
-    clip_methods,
-    clips,
-    closes,
-    copies,
-    diffs,
-    fills,
-    inplace,
-    nan_reductions,
-    pairs,
-    rounds,
-    unary,
-    unary_operator,
-    wheres,
-)
-from bcjit.ops.samples.indexing import (
-    getitems,
-    setitems,
-    sort_methods,
-    sorts,
-    takes,
-    traces,
-    triangles,
-)
-from bcjit.ops.samples.movement import (
-    appends,
-    broadcasts,
-    casts,
-    columns,
-    expansions,
-    flips,
-    joins,
-    moves,
-    repeats,
-    reshape_methods,
-    reshapes,
-    rolls,
-    squeezes,
-    stacks,
-    swaps,
-    tiles,
-    transpose_methods,
-    transposes,
-)
-from bcjit.ops.samples.reductions import (
-    accumulations,
-    arg_extremes,
-    counts,
-    logical_methods,
-    means,
-    reductions,
-    reductions_without_dtype,
-    scans,
-    ufunc_reductions,
-    variances,
-)
-from bcjit.ops.samples.values import (
-    DTYPES,
-    Array,
-    Sampler,
-    arrays,
-    calls,
-    constants,
-    each,
-    grids,
-    numbers,
-    of_arrays,
-    tame,
-)
+from __future__ import annotations
 
-__all__ = [
-    "DTYPES",
-    "Array",
-    "Sampler",
-    "accumulations",
-    "appends",
-    "aranges",
-    "arg_extremes",
-    "arrays",
-    "binary",
-    "binary_operator",
-    "broadcasts",
-    "calls",
-    "casts",
-    "clip_methods",
-    "clips",
-    "closes",
-    "columns",
-    "constants",
-    "convolutions",
-    "copies",
-    "counts",
-    "diffs",
-    "dots",
-    "each",
-    "empties",
-    "expansions",
-    "eyes",
-    "ffts",
-    "fills",
-    "flips",
-    "full_likes",
-    "fulls",
-    "getitems",
-    "grids",
-    "identities",
-    "inplace",
-    "inplace_products",
-    "interps",
-    "joins",
-    "likes",
-    "linspaces",
-    "logical_methods",
-    "matmuls",
-    "means",
-    "moves",
-    "nan_reductions",
-    "norms",
-    "numbers",
-    "of_arrays",
-    "pairs",
-    "products",
-    "reductions",
-    "reductions_without_dtype",
-    "repeats",
-    "reshape_methods",
-    "reshapes",
-    "rolls",
-    "rounds",
-    "scans",
-    "searches",
-    "setitems",
-    "shapes",
-    "solves",
-    "sort_methods",
-    "sorts",
-    "squares",
-    "squeezes",
-    "stacks",
-    "swaps",
-    "takes",
-    "tame",
-    "tiles",
-    "to_arrays",
-    "to_contiguous",
-    "traces",
-    "transpose_methods",
-    "transposes",
-    "triangles",
-    "ufunc_reductions",
-    "unary",
-    "unary_operator",
-    "variances",
-    "wheres",
-]
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from bcjit.ops.opdef import Sample, Sampler
+
+__all__ = ["Samplers"]
+
+
+class Samplers:
+    """The samplers of a module of this package, as attributes.
+
+    Parameters
+    ----------
+    module
+        Its name; a mistake in it, or in that of a sampler, shows when the op is tested.
+    """
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Sampler:
+        def sampler(dtype: np.dtype[Any]) -> Iterable[Sample]:
+            module = import_module(f"{__name__}.{self._module}")
+            found: Sampler = getattr(module, name)
+            return found(dtype)
+
+        return sampler

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
 
-from bcjit.ops.opdef import Sample, sample
+from bcjit.ops.opdef import Sample, Sampler, sample
 
 __all__ = [
     "DTYPES",
     "Array",
-    "Sampler",
     "arrays",
     "calls",
     "constants",
     "each",
+    "each_array",
     "grids",
     "numbers",
     "of_arrays",
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 Array = np.ndarray[Any, Any]
-Sampler = Callable[[np.dtype[Any]], Iterable[Sample]]
+
 
 DTYPES: Final = tuple(
     np.dtype(code)
@@ -80,6 +80,12 @@ def of_arrays(*args: object, **kwargs: object) -> Sampler:
             yield sample(array, *args, **kwargs)
 
     return sampler
+
+
+def each_array(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample calls with an array only."""
+    for array in arrays(dtype):
+        yield sample(array)
 
 
 def calls(*samplers: Sampler) -> Sampler:
