@@ -36,6 +36,7 @@ class CacheEntry:
     line: SourceLine  # where the part begins
     guards: tuple[Guard, ...]
     graph: Graph
+    captured: int  # calls in it before the passes
     backend: str
     cause: GraphBreak | None  # why the part ends; None when it returns
     effects: tuple[str, ...]  # what the part changes that others see, in words

@@ -41,6 +41,7 @@ FIELDS: Final[Mapping[str, Field]] = {
         16, "most turns of a loop whose length is known that are unrolled", low=0
     ),
     "plain_loops": Field(True, "leave a loop to Python in which nothing was captured"),
+    "optimize": Field(True, "run the passes over the graphs of backends that take optimized ones"),
     "capture_limit": Field(20_000, "most instructions interpreted in one capture", low=1),
 }
 
@@ -78,6 +79,7 @@ class Config:
     inline_depth: int
     unroll_limit: int
     plain_loops: bool
+    optimize: bool
     capture_limit: int
 
     def __init__(self, environ: Mapping[str, str]) -> None:

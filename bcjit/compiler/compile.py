@@ -26,7 +26,7 @@ from bcjit.compiler.residual import Residual, build_residual, continuations_end
 from bcjit.config import config
 from bcjit.dims import Expr, Symbol
 from bcjit.errors import BackendError, GraphBreakError, InternalError, SourceLine
-from bcjit.fx_graph import Graph, Node, refuses_warnings, returning_value
+from bcjit.fx_graph import Graph, Node, optimize, refuses_warnings, returning_value
 from bcjit.guards import (
     Guard,
     GuardKind,
@@ -285,6 +285,7 @@ class FunctionCompiler:
             line=line,
             guards=guards,
             graph=graph,
+            captured=graph.count,
             backend=self.backend_name,
             cause=cause,
             effects=tuple(effect.text() for effect in found.end.state.effects),
@@ -363,8 +364,10 @@ def _run_backend(chosen: str | backends.Backend, found: Capture) -> Callable[...
     graph = found.graph
     if config.strict:
         graph.lint()
-    examples = [found.input_values[node] for node in graph.inputs]
     backend = backends.get_backend(chosen)
+    if config.optimize and getattr(backend, "optimizes", False):
+        optimize(graph)
+    examples = [found.input_values[node] for node in graph.inputs]
     return backends.checked(backend, graph, backends.run_backend(backend, graph, examples))
 
 

@@ -27,7 +27,7 @@ class PartReport:
     guards
         What must hold for it, a sentence each.
     nodes, graph
-        Calls in its graph, and the graph's text.
+        Calls captured, and the text of the graph that runs: what the passes left of them.
     ends
         How it ends: ``"returns"``, or the break's code, title, line and context.
     effects
@@ -57,7 +57,7 @@ def _part_report(entry: CacheEntry) -> PartReport:
         where=entry.line.text(),
         function=entry.line.function,
         guards=tuple(dict.fromkeys(describe(guard) for guard in entry.guards)),
-        nodes=len(entry.graph.calls),
+        nodes=entry.captured,
         graph=entry.graph.text(),
         ends=_ending(entry),
         effects=entry.effects,

@@ -9,6 +9,7 @@ from bcjit.fx_graph.codegen import (
     returning_value,
     to_source,
 )
+from bcjit.fx_graph.dependencies import dependencies, schedule
 from bcjit.fx_graph.graph import Graph, Mark
 from bcjit.fx_graph.interpreter import Interpreter
 from bcjit.fx_graph.node import (
@@ -21,9 +22,10 @@ from bcjit.fx_graph.node import (
     map_operand,
     nodes_in,
 )
-from bcjit.fx_graph.passes import eliminate_dead_code
+from bcjit.fx_graph.passes import PASSES, eliminate_dead_code, optimize
 
 __all__ = [
+    "PASSES",
     "Alias",
     "CodegenResult",
     "Graph",
@@ -33,6 +35,7 @@ __all__ = [
     "Node",
     "NodeKind",
     "Operand",
+    "dependencies",
     "eliminate_dead_code",
     "exprs_in",
     "is_generated",
@@ -40,7 +43,9 @@ __all__ = [
     "locate_failure",
     "map_operand",
     "nodes_in",
+    "optimize",
     "refuses_warnings",
     "returning_value",
+    "schedule",
     "to_source",
 ]

@@ -7,7 +7,7 @@ generation are functions of sibling modules; the methods here are short names fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bcjit.errors import InternalError, SourceLine
@@ -91,13 +91,19 @@ class Graph:
         )
 
     def const(
-        self, value: object, meta: Meta, *, name: str = "const", line: SourceLine | None = None
+        self,
+        value: object,
+        meta: Meta,
+        *,
+        name: str = "const",
+        line: SourceLine | None = None,
+        before: Node | None = None,
     ) -> Node:
-        """Append the object `value` itself, kept alive by the graph."""
+        """Append (or insert before a node) the object `value` itself, kept alive by the graph."""
         node = Node(
             NodeKind.CONST, self._names.new(name), value, meta=(meta,), can_fail=False, line=line
         )
-        return self._place(node)
+        return self._place(node, before)
 
     def call(
         self,
@@ -320,15 +326,31 @@ class Graph:
             self._edits += 1
         for used in node.uses():
             used.users[node] = None
+        node.epoch = self._effects if before is None else before.epoch
         if node.has_effect:
             self._effects += 1
-            node.effect_order = self._effects
+            node.effect_order = node.epoch + 1
             if before is not None:
-                self._renumber_effects()
+                self._make_room(node)
         return node
 
-    def _renumber_effects(self) -> None:
-        effects = [node for node in self.nodes if node.has_effect]
-        for order, node in enumerate(effects, 1):
-            node.effect_order = order
-        self._effects = len(effects)
+    def _make_room(self, effect: Node) -> None:
+        """Number the effects behind an inserted one anew, and what stands behind it."""
+        behind = False
+        for node in self.nodes:
+            if node is effect:
+                behind = True
+                continue
+            if node.has_effect and node.effect_order >= effect.effect_order:
+                node.effect_order += 1
+            if node.epoch > effect.epoch or (behind and node.epoch == effect.epoch):
+                node.epoch += 1
+
+    def reorder(self, nodes: Sequence[Node]) -> None:
+        """Put the nodes into another order; `schedule` finds such orders. InternalError if they are not the same nodes."""
+        if len(nodes) != len(self.nodes) or set(nodes) != set(self.nodes):
+            raise InternalError(
+                f"reorder: {len(nodes)} nodes are not the {len(self.nodes)} of the graph"
+            )
+        self.nodes[:] = nodes
+        self._edits += 1

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from bcjit.dims import Symbol
+from bcjit.fx_graph.dependencies import misplaced
 from bcjit.fx_graph.node import Node, NodeKind, exprs_in, leaves
 from bcjit.meta import ArrayMeta, ScalarMeta
 
@@ -149,6 +150,13 @@ def _effects(graph: Graph) -> Iterator[str]:
             last = node.effect_order
 
 
+def _order(graph: Graph) -> Iterator[str]:
+    """Nothing stands on the wrong side of an effect: a read of what is written, a call that can fail."""
+    for node, other in misplaced(graph):
+        if other not in node.users and other not in set(node.uses()):
+            yield f"{node.name} must come after {other.name}"
+
+
 def _output(graph: Graph) -> Iterator[str]:
     """The last node, and no other, is the output."""
     where = [index for index, node in enumerate(graph.nodes) if node.kind is NodeKind.OUTPUT]
@@ -157,7 +165,7 @@ def _output(graph: Graph) -> Iterator[str]:
 
 
 CHECKS: Final[tuple[Check, ...]] = (
-    _definitions, _names, _users, _metas, _kinds, _symbols, _memory, _effects,
+    _definitions, _names, _users, _metas, _kinds, _symbols, _memory, _effects, _order,
 )  # fmt: skip
 
 

@@ -65,6 +65,7 @@ class Node:
     # that the graph itself made is an effect for the order of calls, but running all again undoes it.
     visible: bool = False
     effect_order: int = 0  # position among the graph's effects, from 1; 0 for a node without one
+    epoch: int = 0  # how many of the graph's effects came before it when it was captured
     can_fail: bool = True  # may raise or warn
     op: object | None = None  # row of the op table, opaque here
     line: SourceLine | None = None  # the user's line

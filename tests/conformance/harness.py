@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import bcjit
-from bcjit.fx_graph.node import NodeKind
 
 from . import behaviour_cases
 
@@ -29,7 +28,6 @@ SOFT: Final = ("layout", "tb", "message")
 FLOORS_FILE: Final = Path(__file__).with_name("floors.json")
 
 # What is captured work, and not an input, a constant or the output.
-_WORK: Final = frozenset({NodeKind.CALL, NodeKind.LOOP, NodeKind.COND})
 
 # Syntax that cuts a function to pieces or leaves it plain, so that a case may have no node without a reason.
 _BLOCKS: Final = (
@@ -85,8 +83,8 @@ def captured_nodes(case: Case, transform: Callable[[Function], Function] = compi
         return compiled[-1]
 
     behaviour_cases.run(case, remember)
-    graphs = [graph for f in compiled for graph in getattr(f, "graphs", ())]
-    return sum(node.kind in _WORK for graph in graphs for node in graph.nodes)
+    reports = [f.report() for f in compiled if hasattr(f, "report")]
+    return sum(part.nodes for report in reports for part in getattr(report, "parts", ()))
 
 
 def below_floor(counts: Mapping[str, int], floors: Mapping[str, Floor]) -> list[str]:

@@ -155,7 +155,7 @@ def counts_of(compiled: Function) -> Counts:
     report = getattr(compiled, "report", None)
     parts = getattr(report(), "parts", ()) if report is not None else ()
     return Counts(
-        nodes=sum(graph.count for graph in graphs),
+        nodes=sum(part.nodes for part in parts),
         graphs=sum(graph.count > 0 for graph in graphs),
         breaks=sum(part.ends.startswith("BRK") for part in parts),
     )

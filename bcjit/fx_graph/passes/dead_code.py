@@ -1,4 +1,4 @@
-"""Passes over the captured graph that hold for every backend; none may change what a graph does."""
+"""Removes calls whose values nobody uses; never one that can raise, warn, write or draw."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ def eliminate_dead_code(graph: Graph) -> int:
             symbols = (symbol for expr in exprs_in(node.operands) for symbol in expr.symbols())
             needed.update(graph.symbols[symbol][0] for symbol in symbols)
     dead = [node for node in reversed(graph.nodes) if node not in needed]
-    for symbol in [symbol for symbol, (node, _) in graph.symbols.items() if node not in needed]:
-        del graph.symbols[symbol]
+    if dead:
+        for symbol in [symbol for symbol, (node, _) in graph.symbols.items() if node not in needed]:
+            del graph.symbols[symbol]
     for node in dead:
         graph.erase(node)
     return len(dead)

@@ -1,0 +1,45 @@
+"""Passes over the captured graph that hold for every backend; none may change what a graph does.
+
+Each takes a graph, edits it, and returns how many calls it removed or changed. `optimize` runs them all. What is exact, and why, is in
+``docs/design/0014-passes.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from bcjit.config import config
+from bcjit.fx_graph.passes.common_subexpressions import merge_common_subexpressions
+from bcjit.fx_graph.passes.constants import fold_constants
+from bcjit.fx_graph.passes.dead_code import eliminate_dead_code
+from bcjit.fx_graph.passes.simplify import simplify
+
+if TYPE_CHECKING:
+    from bcjit.fx_graph.graph import Graph
+
+__all__ = [
+    "PASSES", "eliminate_dead_code", "fold_constants", "merge_common_subexpressions", "optimize",
+    "simplify",
+]  # fmt: skip
+
+Pass: TypeAlias = "Callable[[Graph], int]"
+
+# In this order: each leaves work for the next, and only the last removes what the others left without users.
+PASSES: Final[tuple[Pass, ...]] = (
+    fold_constants,
+    simplify,
+    merge_common_subexpressions,
+    eliminate_dead_code,
+)
+
+
+def optimize(graph: Graph) -> int:
+    """Run every pass once; return how many calls were removed or changed. Under ``config.strict`` lint after each."""
+    changed = 0
+    for one in PASSES:
+        found = one(graph)
+        changed += found
+        if found and config.strict:
+            graph.lint()
+    return changed
