@@ -193,6 +193,21 @@ def test_views_of_two_results_that_both_get_out_stay_two():
     assert s.left(*views).count(np.sqrt) == 2
 
 
+def test_items_of_two_calls_that_both_get_out_are_two_objects():
+    s = Sketch(x=FLOATS)
+    pairs = [s.call(np.modf, s.values["x"], meta=(FLOATS, FLOATS)) for _ in range(2)]
+    items = [
+        s.graph.call(operator.getitem, (pair, 0), meta=FLOATS, can_fail=False) for pair in pairs
+    ]
+    assert s.left(*items).count(np.modf) == 2
+    s = Sketch(x=FLOATS)
+    pairs = [s.call(np.modf, s.values["x"], meta=(FLOATS, FLOATS)) for _ in range(2)]
+    items = [
+        s.graph.call(operator.getitem, (pair, 0), meta=FLOATS, can_fail=False) for pair in pairs
+    ]
+    assert s.left(items[0], s.call(np.sqrt, items[1])).count(np.modf) == 1
+
+
 def test_one_result_that_gets_out_serves_the_other_too():
     s = Sketch(x=FLOATS)
     one, two = (s.call(np.sqrt, s.values["x"]) for _ in range(2))

@@ -60,7 +60,7 @@ def _is_pure(node: Node) -> bool:
 
 def _may_merge(twin: Node, node: Node, sharing: Sharing) -> bool:
     """Whether one result can serve as both."""
-    if node in sharing.leaving and twin in sharing.leaving:
+    if _leaves(node, sharing) and _leaves(twin, sharing):
         return False  # "is" tells them apart
     if not has_memory(node) or node.alias == "view":
         return True  # immutable, or the same memory in any case
@@ -68,6 +68,13 @@ def _may_merge(twin: Node, node: Node, sharing: Sharing) -> bool:
     if one in sharing.written or other in sharing.written:
         return False
     return not (one in sharing.seen and other in sharing.seen)
+
+
+def _leaves(node: Node, sharing: Sharing) -> bool:
+    """Whether the program gets hold of a result itself, or of an item of it."""
+    return node in sharing.leaving or (
+        node.multi and any(user in sharing.leaving for user in node.users)
+    )
 
 
 def _merge(graph: Graph, twin: Node, node: Node, sharing: Sharing) -> None:
