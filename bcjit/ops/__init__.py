@@ -22,7 +22,7 @@ from bcjit.ops import (
 from bcjit.ops.emitter import Emitter, Value
 from bcjit.ops.infer import Inferred, infer
 from bcjit.ops.meta_emitter import MetaEmitter
-from bcjit.ops.opdef import OpDef, OpFailure, Sample, Spelling, Unsupported, WouldRaise
+from bcjit.ops.opdef import Fact, OpDef, OpFailure, Sample, Spelling, Unsupported, WouldRaise
 from bcjit.ops.table import all_ops, lookup, lookup_attribute, lookup_method
 
 # Importing them fills the table.
@@ -42,6 +42,7 @@ OP_MODULES: Final = (
 
 __all__ = [
     "Emitter",
+    "Fact",
     "Inferred",
     "MetaEmitter",
     "OpDef",
