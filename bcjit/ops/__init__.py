@@ -19,6 +19,7 @@ from bcjit.ops import (
     movement,
     reductions,
     selection,
+    splitting,
 )
 from bcjit.ops.emitter import Emitter, Value
 from bcjit.ops.infer import Inferred, infer
@@ -40,6 +41,7 @@ OP_MODULES: Final = (
     movement,
     reductions,
     selection,
+    splitting,
 )
 
 __all__ = [
