@@ -11,20 +11,16 @@ from bcjit.ops.opdef import Sample, sample
 from bcjit.ops.samples.values import DTYPES, arrays, calls, each, numbers, tame
 
 __all__ = [
-    "appends",
     "broadcasts",
     "casts",
-    "columns",
     "expansions",
     "flips",
-    "joins",
     "moves",
     "repeats",
     "reshape_methods",
     "reshapes",
     "rolls",
     "squeezes",
-    "stacks",
     "swaps",
     "tiles",
     "transpose_methods",
@@ -60,53 +56,6 @@ def squeezes(dtype: np.dtype[Any]) -> Iterator[Sample]:
         yield sample(array, 0)
     yield sample(ones, axis=(0, 2))
     yield sample(ones, axis=-2)
-
-
-def joins(dtype: np.dtype[Any]) -> Iterator[Sample]:
-    """Sample ``concatenate`` and ``stack``."""
-    grid, other = numbers(dtype, 6).reshape(2, 3), np.ones((2, 3), np.float32)
-    yield sample((grid, grid))
-    yield sample([grid, other, grid[::-1]], axis=1)
-    yield sample([grid, other], -1)
-    yield sample([grid, other], None)
-    yield sample((grid, other[:, :1]), 1)
-    yield sample((grid, other[:1]), 1)
-    yield sample((grid, grid[0]))
-    yield sample((grid, other), axis=2)
-    yield sample((grid[0, 0], grid[1, 1]))
-    yield sample((grid, other), dtype=np.float64)
-    yield sample((grid, other), dtype=np.int8, casting="unsafe")
-    yield sample((grid, grid), dtype=np.int8)
-    yield sample([])
-
-
-def columns(dtype: np.dtype[Any]) -> Iterator[Sample]:
-    """Sample ``column_stack``."""
-    grid = numbers(dtype, 6).reshape(3, 2)
-    yield sample((grid[:, 0], np.ones(3, np.float32)))
-    yield sample([grid, grid[:, 0]])
-    yield sample((grid, np.ones(2)))
-
-
-def appends(dtype: np.dtype[Any]) -> Iterator[Sample]:
-    """Sample ``append``."""
-    grid = numbers(dtype, 6).reshape(3, 2)
-    for values in (grid, 1, [1.5, 2], np.ones((1, 2), np.float32), 2j):
-        yield sample(grid, values)
-        yield sample(grid, values, axis=0)
-    yield sample(grid[0, 0], 1)
-    yield sample(grid[0, 0], 1, 0)
-
-
-def stacks(dtype: np.dtype[Any]) -> Iterator[Sample]:
-    """Sample ``hstack`` and ``vstack``."""
-    grid, other = numbers(dtype, 6).reshape(2, 3), np.ones((2, 3), np.int16)
-    yield sample((grid, other))
-    yield sample([grid[0], other[1]])
-    yield sample([grid[0], other])
-    yield sample((grid[0, 0], other[0, 0], 1))
-    yield sample((grid[0], np.ones(2)))
-    yield sample((grid.reshape(1, 2, 3), other.reshape(1, 2, 3)), dtype=np.float64)
 
 
 def casts(dtype: np.dtype[Any]) -> Iterator[Sample]:
