@@ -237,14 +237,6 @@ def iterable(e: Emitter, y: Operand) -> Fact:
     return Fact(isinstance(y, str | tuple | list))
 
 
-def typename(e: Emitter, char: Operand) -> Fact:
-    """``np.typename``."""
-    del e
-    if not isinstance(char, str):
-        raise Unsupported("char is not a string")
-    return _ask(np.typename, char)
-
-
 def _described(dtype: Operand) -> DType:
     found = as_dtype(dtype)
     if found is None:
@@ -307,7 +299,6 @@ for _function, _sampler in (
     (isrealobj, example.numbers),
     (isscalar, example.objects),
     (iterable, example.objects),
-    (typename, example.names),
     (finfo, example.dtypes),
     (iinfo, example.dtypes),
 ):

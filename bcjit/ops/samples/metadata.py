@@ -17,7 +17,6 @@ __all__ = [
     "codes",
     "dtypes",
     "kinds",
-    "names",
     "numbers",
     "objects",
     "operands",
@@ -31,7 +30,6 @@ shapes: Final = constants(
     sample(), sample((2, 1), (3,)), sample(4, (2, 1)), sample((2,), (3,)), sample((0,), 1)
 )
 codes: Final = constants(sample("df"), sample(["F", "d"]), sample([np.zeros(1), "F"]), sample("i"))
-names: Final = constants(sample("d"), sample("?"), sample("x"))
 _CONSTANTS: Final = (True, 3, -300, 2.5, 1e300, 2j)
 
 
