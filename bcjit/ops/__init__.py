@@ -7,8 +7,10 @@ their own. This package must not import graphs, guards or bytecode.
 from typing import Final
 
 from bcjit.ops import (
+    axes,
     compound,
     contraction,
+    copies,
     creation,
     elementwise,
     indexing,
@@ -29,8 +31,10 @@ from bcjit.ops.table import all_ops, lookup, lookup_attribute, lookup_method
 
 # Importing them fills the table.
 OP_MODULES: Final = (
+    axes,
     compound,
     contraction,
+    copies,
     creation,
     elementwise,
     indexing,

@@ -17,19 +17,21 @@ from typing import Literal, TypeAlias, TypeGuard
 
 import numpy as np
 
-from bcjit.dims import Dim, Expr, ShapeEnv
+from bcjit.dims import Dim, Expr, ShapeEnv, product
 from bcjit.meta import ArrayMeta, ScalarMeta
 from bcjit.ops.emitter import (
     Basic,
     Broadcast,
     Diagonal,
     DType,
+    MemoryOrder,
     NewAxis,
     Operand,
     Part,
     Permute,
     Pick,
     Range,
+    Reinterpret,
     Reshape,
     Shape,
     Value,
@@ -257,11 +259,13 @@ class MetaEmitter:
         """See `Emitter.view`."""
         value = _meta_value(value)
         sharing: Sharing = "view" if value.sharing == "same" else value.sharing
-        if isinstance(how, Reshape) and sharing == "view":
+        if isinstance(how, Reshape | MemoryOrder) and sharing == "view":
             sharing = "maybe"
         dtype = value.dtype
         if isinstance(how, Part):
             dtype = np.dtype(_REAL_PART[value.dtype.char])
+        elif isinstance(how, Reinterpret):
+            dtype = how.dtype
         origin = None if sharing == "fresh" else value.origin
         return MetaValue(_view_shape(value.shape, how), dtype, sharing, origin)
 
@@ -348,8 +352,10 @@ def _view_shape(shape: Shape, how: ViewMap) -> Shape:
             return tuple(result)
         case Permute(axes):
             return tuple(shape[axis] for axis in axes)
-        case Broadcast(target) | Reshape(target):
+        case Broadcast(target) | Reshape(target) | Reinterpret(_, target):
             return target
+        case MemoryOrder():
+            return (product(shape),)
         case Part():
             return shape
         case Diagonal():
