@@ -21,6 +21,7 @@ from bcjit.ops.emitter import (
     Shape,
     Value,
 )
+from bcjit.ops.numpy_facts import BROADCAST_KEEPS_ARRAYS
 from bcjit.ops.opdef import Unsupported, WouldRaise
 from bcjit.ops.operands import (
     axis_index,
@@ -158,9 +159,12 @@ def broadcast_arrays(e: Emitter, *args: Operand, subok: Operand = False) -> tupl
     shape: Shape = ()
     for value in values:
         shape = broadcast(e, shape, value.shape)
+    keeps = [_has_shape(e, value, shape) for value in values]
+    if not BROADCAST_KEEPS_ARRAYS and not all(keeps):
+        keeps = [False] * len(values)
     return tuple(
-        value if _has_shape(e, value, shape) else e.view(value, Broadcast(shape))
-        for value in values
+        value if keep else e.view(value, Broadcast(shape))
+        for value, keep in zip(values, keeps, strict=True)
     )
 
 

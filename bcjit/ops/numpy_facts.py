@@ -6,12 +6,20 @@ from typing import Final
 
 import numpy as np
 
-__all__ = ["CLIP_TAKES_ANY_INT", "COUNT_IS_PYTHON_INT", "POWER_READS_SCALARS", "ROUND_COPIES_INTS"]
+__all__ = [
+    "BROADCAST_KEEPS_ARRAYS",
+    "CLIP_TAKES_ANY_INT",
+    "COUNT_IS_PYTHON_INT",
+    "POWER_READS_SCALARS",
+    "ROUND_COPIES_INTS",
+]
 
 _VERSION: Final = np.lib.NumpyVersion(np.__version__)
 
 _INTS: Final = np.zeros(1, np.int64)
 
+# broadcast_arrays gives those back that have the shape already; older ones do only where all have it.
+BROADCAST_KEEPS_ARRAYS: Final = np.broadcast_arrays(_INTS, 0)[0] is _INTS
 # clip ignores int limits that the dtype does not reach, and has the keywords min and max.
 CLIP_TAKES_ANY_INT: Final = _VERSION >= "2.1.0"
 # count_nonzero of all elements gives a Python int, not an intp.
