@@ -10,6 +10,7 @@ from bcjit.ops import (
     axes,
     compound,
     contraction,
+    conversion,
     copies,
     creation,
     elementwise,
@@ -21,6 +22,7 @@ from bcjit.ops import (
     movement,
     reductions,
     selection,
+    sequences,
     splitting,
 )
 from bcjit.ops.emitter import Emitter, Value
@@ -34,6 +36,7 @@ OP_MODULES: Final = (
     axes,
     compound,
     contraction,
+    conversion,
     copies,
     creation,
     elementwise,
@@ -45,6 +48,7 @@ OP_MODULES: Final = (
     movement,
     reductions,
     selection,
+    sequences,
     splitting,
 )
 

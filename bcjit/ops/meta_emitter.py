@@ -289,11 +289,11 @@ class MetaEmitter:
     def scatter(self, base: Value, item: Operand, where: ViewMap | tuple[Value, ...]) -> Value:
         """See `Emitter.scatter`."""
         base = _meta_value(base)
-        del where
         computed = self.sets_flags
         self._use(item, base.dtype)
-        # The array may be read-only; index arrays may be out of bounds; both before anything is written.
-        self.can_fail = True
+        if base.origin is not None or isinstance(where, tuple):
+            # The array may be read-only; index arrays may be out of bounds; both before anything is written.
+            self.can_fail = True
         # Writing the same again is harmless, unless what is written may have changed by the first writing.
         shared = isinstance(item, MetaValue) and item.sharing != "fresh" and not item.is_scalar
         self.torn = self.torn or computed or (shared and self.sets_flags)
