@@ -103,7 +103,7 @@ def array(
     ndmax: Operand = 0,
     like: Operand = None,
 ) -> Value:
-    """``np.array``; ``ndmax=`` is newer than the oldest NumPy."""
+    """``np.array``."""
     check_order(order)
     check_host(None, like)
     require_default(ndmax, 0, "ndmax")
@@ -145,9 +145,7 @@ def asanyarray(
     copy: Operand = None,
     like: Operand = None,
 ) -> Value:
-    """``np.asanyarray``; its ``copy=`` is newer than the oldest NumPy."""
-    if copy is not None:
-        e.may_fail()
+    """``np.asanyarray``."""
     return asarray(e, a, dtype, order, device=device, copy=copy, like=like)
 
 

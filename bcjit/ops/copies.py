@@ -68,7 +68,7 @@ def _astype_function(
     copy: Operand = True,
     device: Operand = None,
 ) -> Value:
-    """``np.astype`` of an array; ``device=`` is newer than the oldest NumPy."""
+    """``np.astype`` of an array."""
     if not is_array(e, x):
         raise Unsupported("scalars are refused by the oldest NumPy")
     require_default(device, None, "device")

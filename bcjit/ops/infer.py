@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from bcjit.dims import ShapeEnv, ShapeMismatch, Undecidable
 from bcjit.meta import ArrayMeta, Meta, ScalarMeta
 from bcjit.ops.meta_emitter import Argument, MetaEmitter, MetaValue, Sharing
+from bcjit.ops.numpy_facts import lacks
 from bcjit.ops.opdef import Fact, OpDef, Spelling, Unsupported, WouldRaise, declared
 from bcjit.records import dataclass
 
@@ -84,6 +85,8 @@ def infer(
 def _expand(
     spelling: Spelling, emitter: MetaEmitter, args: Sequence[object], kwargs: dict[str, object]
 ) -> object:
+    if any(lacks(spelling.target, name) for name in kwargs):
+        raise WouldRaise("a keyword that this NumPy does not have")
     try:
         bound = declared(spelling.expand).bind(emitter, *args, **kwargs)
     except TypeError as error:

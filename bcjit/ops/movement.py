@@ -82,8 +82,8 @@ def _reshaped(e: Emitter, a: Operand, shape: Operand, order: Operand, copying: O
     target = _resolved(e, size_of(value), shape_argument(e, shape, minus_one=True))
     if type(copying) not in {bool, type(None)}:
         raise Unsupported("copy is not a constant bool")
-    if copying is not None:
-        # Newer than the oldest NumPy; False raises where a copy is needed.
+    if copying is False:
+        # It raises where a copy is needed.
         e.may_fail()
     if order == "K":
         raise WouldRaise("order 'K' is not permitted for reshaping")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -12,6 +13,7 @@ __all__ = [
     "COUNT_IS_PYTHON_INT",
     "POWER_READS_SCALARS",
     "ROUND_COPIES_INTS",
+    "lacks",
 ]
 
 _VERSION: Final = np.lib.NumpyVersion(np.__version__)
@@ -28,3 +30,35 @@ COUNT_IS_PYTHON_INT: Final = not isinstance(np.count_nonzero(np.zeros(1)), np.ge
 POWER_READS_SCALARS: Final = (np.ones(1, np.float16) ** np.int16(1)).dtype == np.float16
 # Rounding integers to integers gives a copy, not the array itself.
 ROUND_COPIES_INTS: Final = np.round(_INTS) is not _INTS
+
+
+def _refuses(target: Callable[..., object], *args: object, **keyword: object) -> bool:
+    try:
+        target(*args, **keyword)
+    except TypeError:
+        return True
+    return False
+
+
+# Keywords that some NumPy's functions in C do not have.
+_LACKING: Final = tuple(
+    (target, name)
+    for target, args, name, value in (
+        (np.array, (0,), "ndmax", 0),
+        (np.asanyarray, (0,), "copy", None),
+        (np.asanyarray, (0,), "device", None),
+        (np.ndarray.reshape, (_INTS, 1), "copy", None),
+    )
+    if _refuses(target, *args, **{name: value})
+)
+
+
+def lacks(target: Callable[..., object], name: str) -> bool:
+    """Whether a function of NumPy does not have a keyword that other versions of it have."""
+    code = getattr(getattr(target, "_implementation", target), "__code__", None)
+    if code is not None and not code.co_flags & _TAKES_ANY:
+        return name not in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return any(target is known and name == keyword for known, keyword in _LACKING)
+
+
+_TAKES_ANY: Final = 0x08  # CO_VARKEYWORDS

@@ -168,7 +168,7 @@ def check_order(order: Operand) -> None:
 
 
 def check_host(device: Operand, like: Operand = None) -> None:
-    """Raise `Unsupported` unless an array is to be NumPy's own; ``device=`` is newer than the oldest NumPy's functions."""
+    """Raise `Unsupported` unless an array is to be NumPy's own."""
     if device is not None or like is not None:
         raise Unsupported("device= or like=")
 
