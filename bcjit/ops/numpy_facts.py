@@ -11,6 +11,7 @@ __all__ = [
     "BROADCAST_KEEPS_ARRAYS",
     "CLIP_TAKES_ANY_INT",
     "COUNT_IS_PYTHON_INT",
+    "MESHES_ARE_A_TUPLE",
     "POWER_READS_SCALARS",
     "ROUND_COPIES_INTS",
     "lacks",
@@ -26,6 +27,8 @@ BROADCAST_KEEPS_ARRAYS: Final = np.broadcast_arrays(_INTS, 0)[0] is _INTS
 CLIP_TAKES_ANY_INT: Final = _VERSION >= "2.1.0"
 # count_nonzero of all elements gives a Python int, not an intp.
 COUNT_IS_PYTHON_INT: Final = not isinstance(np.count_nonzero(np.zeros(1)), np.generic)
+# meshgrid gives open grids that are not copied in a tuple, not in a list.
+MESHES_ARE_A_TUPLE: Final = isinstance(np.meshgrid(0, copy=False, sparse=True), tuple)
 # ``array ** exponent`` looks at the value of a NumPy scalar or 0-d array, on which the dtype then depends.
 POWER_READS_SCALARS: Final = (np.ones(1, np.float16) ** np.int16(1)).dtype == np.float16
 # Rounding integers to integers gives a copy, not the array itself.

@@ -17,6 +17,7 @@ from bcjit import ops
 from bcjit.dims import Expr
 from bcjit.fx_graph import Node, NodeKind, nodes_in
 from bcjit.meta import ArrayMeta, Meta, ScalarMeta
+from bcjit.ops.grids import GRIDS
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.state import Effect
@@ -47,7 +48,7 @@ __all__ = [
 _LEAF_TYPES: Final = (bool, int, float, complex, str, type(None), type(Ellipsis), type, np.dtype)
 
 
-def operand(vm: Machine, value: SymValue) -> tuple[object, object]:  # noqa: C901 - one branch a kind of value
+def operand(vm: Machine, value: SymValue) -> tuple[object, object]:  # noqa: C901, PLR0912 - one branch a kind of value
     """Return what the op table sees of a value, and what the graph holds of it.
 
     Raises
@@ -84,6 +85,8 @@ def operand(vm: Machine, value: SymValue) -> tuple[object, object]:  # noqa: C90
     elif isinstance(value, SymSlice):
         seen, held = _operands(vm, (value.start, value.stop, value.step))
         return slice(*seen), slice(*held)
+    elif isinstance(value, SymInstance) and value.pytype in GRIDS:
+        return value.obj, value.obj
     elif isinstance(value, SymInstance) and issubclass(value.pytype, np.ndarray):
         break_graph(because.NOT_NUMERIC, describe(value))
     return break_graph(because.NUMPY_UNSUPPORTED, f"an argument is {describe(value)}")

@@ -13,6 +13,7 @@ from typing import Final
 import bcjit.symbolic_vm.break_reasons as because
 from bcjit import ops
 from bcjit.guards import GuardKind, Source, SourceKind, is_constant_key
+from bcjit.ops.grids import GET_GRID, GRIDS
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.finalisers import drop
 from bcjit.symbolic_vm.machine import Machine
@@ -28,6 +29,7 @@ from bcjit.symbolic_vm.values import (
     Known,
     Lazy,
     SymArray,
+    SymInstance,
     SymObject,
     SymScalar,
     SymSlice,
@@ -85,6 +87,10 @@ def get_item(vm: Machine, value: SymValue, key: SymValue) -> SymValue:
     if isinstance(value, Known) and isinstance(value.value, str | bytes | tuple):
         index = _index(vm, key)
         return fold(operator.getitem, value.value, index)
+    if isinstance(value, SymInstance) and value.pytype in GRIDS:
+        op = ops.lookup(GET_GRID)
+        assert op is not None
+        return call_op(vm, op, GET_GRID, (value, key))
     return no_rule(f"{describe(value)}[...]", value)
 
 
