@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 import numpy as np
 
-from bcjit.ops.emitter import Basic, DType, Emitter, NewAxis, Operand, Range, Reshape, Value
-from bcjit.ops.opdef import Unsupported, WouldRaise
+from bcjit.ops.emitter import (
+    Basic,
+    DType,
+    Emitter,
+    NewAxis,
+    Operand,
+    Range,
+    Reinterpret,
+    Reshape,
+    Value,
+)
+from bcjit.ops.opdef import Spelling, Unsupported, WouldRaise
 from bcjit.ops.operands import (
     as_dtype,
     check_host,
@@ -77,6 +88,9 @@ def _as_array(
         if copying is False:
             raise WouldRaise("Unable to avoid copy while creating an array as requested.")
         return copy(e, value, target)
+    if target is not None and target.char != value.dtype.char:
+        # Two classes of one size: np.longlong and np.int64.
+        value = e.view(value, Reinterpret(target, value.shape))
     if order in {None, "K", "A"}:
         return value
     if copying is False:
@@ -202,6 +216,31 @@ _FLAGS: Final[dict[str, str]] = {
 }
 
 
+# Classes of NumPy scalars
+
+
+def _made(target: DType, e: Emitter, x: Operand = 0, /) -> Value:
+    """``np.float32(x)``: a NumPy scalar; of an array or sequence an array. Source: NumPy ``scalartypes.c.src``."""
+    if e.is_value(x) or isinstance(x, tuple | list):
+        if is_array(e, x) and e.array(x).shape and e.array(x).dtype == target:
+            # Also of another class of the same size: np.longlong leaves an array of np.int64 as it is.
+            return e.array(x)
+        return e.scalar(copy(e, _as_array(e, x, target, None), target))
+    weak = e.weak_type(x)
+    if weak is None:
+        raise Unsupported("the argument is not a number or array")
+    if weak is complex and target.kind in "iuf":
+        raise WouldRaise("a real number is expected")
+    if weak is int and type(x) is int and target.kind in "iu":
+        limits = np.iinfo(target)
+        if not limits.min <= x <= limits.max:
+            raise WouldRaise(f"Python integer {x} out of bounds for {target}")
+    if weak is not bool and (weak is not float or target.kind not in "fc" or target.itemsize < 8):
+        # It may not fit the dtype, or be NaN.
+        e.may_fail()
+    return e.scalar(copy(e, e.array(x), target))
+
+
 # The table
 
 define("array", functions(array, example.to_arrays, "array"))
@@ -213,3 +252,9 @@ define(
     "asarray_chkfinite", functions(asarray_chkfinite, example.to_contiguous, "asarray_chkfinite")
 )
 define("require", functions(require, example.requirements, "require"))
+for _char in "?bhilqBHILQefdgFDG":
+    _dtype = np.dtype(_char)
+    define(
+        f"{_dtype.type.__name__}()",
+        [Spelling(_dtype.type, partial(_made, _dtype), example.of_class)],
+    )

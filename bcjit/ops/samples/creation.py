@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from bcjit.ops.opdef import Sample, sample
-from bcjit.ops.samples.values import DTYPES, arrays, constants, tame
+from bcjit.ops.samples.values import DTYPES, arrays, constants, numbers, tame
 
 __all__ = [
     "aranges",
@@ -25,6 +25,7 @@ __all__ = [
     "likes",
     "linspaces",
     "logspaces",
+    "of_class",
     "requirements",
     "shapes",
     "to_arrays",
@@ -199,6 +200,7 @@ def converted(dtype: np.dtype[Any]) -> Iterator[Sample]:
         yield sample(row.reshape(1, 3), np.float64, order)
     yield sample(row[0], copy=False)
     yield sample([1, 2], copy=False)
+    yield sample(row, np.longlong)
 
 
 def requirements(dtype: np.dtype[Any]) -> Iterator[Sample]:
@@ -234,3 +236,13 @@ def bessels(dtype: np.dtype[Any]) -> Iterator[Sample]:
     for array in (tame(dtype, 5), tame(dtype, 2)[0], np.array(tame(dtype, 1)[0])):
         yield sample(array)
     yield sample(2.5)
+
+
+def of_class(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample a class of NumPy scalars."""
+    row = numbers(dtype, 3)
+    for value in (row, row[0], row[1], row[:1].reshape(()), [1, 2.5], [row[1], 1]):
+        yield sample(value)
+    for number in (True, 3, -1, 300, 2.5, float("nan"), 1e300, 2j):
+        yield sample(number)
+    yield sample()
