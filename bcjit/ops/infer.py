@@ -86,7 +86,7 @@ def _expand(
     spelling: Spelling, emitter: MetaEmitter, args: Sequence[object], kwargs: dict[str, object]
 ) -> object:
     if any(lacks(spelling.target, name) for name in kwargs):
-        raise WouldRaise("a keyword that this NumPy does not have")
+        raise Unsupported("arguments: a keyword that this NumPy does not have")
     try:
         bound = declared(spelling.expand).bind(emitter, *args, **kwargs)
     except TypeError as error:
