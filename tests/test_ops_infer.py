@@ -105,7 +105,7 @@ def test_views_name_their_argument():
 
 def test_reshape_may_be_a_view_or_a_copy():
     assert facts(np.reshape, array(4, 3), 12).alias == "maybe"
-    assert facts(np.reshape, array(4, 3), shape=12).view_of == 0
+    assert facts(np.ravel, a=array(4, 3)).view_of == "a"
 
 
 def test_a_copy_of_a_view_is_fresh():

@@ -7,6 +7,8 @@ from functools import partial
 from itertools import pairwise
 from typing import Final
 
+import numpy as np
+
 from bcjit.dims import Dim, floor_divide, minimum, modulo
 from bcjit.ops.emitter import Basic, Emitter, Operand, Permute, Pick, Range, Value
 from bcjit.ops.indexing import slice_range
@@ -124,4 +126,5 @@ define("array_split", functions(array_split, example.splits, "array_split"))
 define("split", functions(split, example.splits, "split"))
 for _axis_of, _name in ((1, "hsplit"), (0, "vsplit"), (2, "dsplit")):
     define(_name, functions(partial(_split_along, _axis_of), example.short_splits, _name))
-define("unstack", functions(unstack, example.unstacks, "unstack"))
+if hasattr(np, "unstack"):  # newer than the oldest NumPy
+    define("unstack", functions(unstack, example.unstacks, "unstack"))
