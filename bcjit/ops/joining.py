@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from bcjit.ops.elementwise import single_out, store
-from bcjit.ops.emitter import DType, Emitter, Operand, Reshape, Value
+from bcjit.ops.emitter import DType, Emitter, Operand, Permute, Reshape, Value
 from bcjit.ops.opdef import Unsupported, WouldRaise
 from bcjit.ops.operands import as_dtype, axis_index, copy, equal, size_of
 from bcjit.ops.samples import Samplers
 from bcjit.ops.spell import functions
-from bcjit.ops.splitting import unstack
 from bcjit.ops.table import define
 from bcjit.ops.views import with_new_axes
 
@@ -27,39 +26,80 @@ of_any = Samplers("values")
 # At least so many axes
 
 
-def _raised(ndim: int, e: Emitter, a: Operand) -> Value:
-    """Return an array of at least 1, 2 or 3 axes: itself if it has them (NumPy ``_core/shape_base.py``)."""
-    value = e.array(a)
-    have = len(value.shape)
+def _missing(ndim: int, have: int) -> tuple[int, ...]:
+    """Return where the new axes of an array go that gets at least so many (NumPy ``_core/shape_base.py``)."""
     if have >= ndim:
-        return value
+        return ()
+    if have == 0:
+        return tuple(range(ndim))
     # ``x[newaxis, :]`` of one axis, ``x[newaxis, :, newaxis]``, ``x[:, :, newaxis]``.
-    new = range(ndim) if have == 0 else {(2, 1): (0,), (3, 1): (0, 2), (3, 2): (2,)}[ndim, have]
-    return e.view(value, with_new_axes(value, tuple(new)))
+    return {(2, 1): (0,), (3, 1): (0, 2), (3, 2): (2,)}[ndim, have]
+
+
+def _widened(e: Emitter, value: Value, axes: tuple[int, ...]) -> Value:
+    return e.view(value, with_new_axes(value, axes)) if axes else value
 
 
 def _at_least(ndim: int, e: Emitter, *arys: Operand) -> Value | tuple[Value, ...]:
     """``np.atleast_1d`` and its like: one array, or a tuple of as many as are given."""
-    values = tuple(_raised(ndim, e, a) for a in arys)
+    arrays = [e.array(a) for a in arys]
+    values = tuple(_widened(e, a, _missing(ndim, len(a.shape))) for a in arrays)
     return values[0] if len(values) == 1 else values
 
 
 # Joining
 
 
-def _parts(e: Emitter, arrays: Operand) -> list[Value]:
-    """Return the arrays to join; those of one array are its items."""
+def _parts(
+    e: Emitter,
+    arrays: Operand,
+    new_axes: Callable[[int], tuple[int, ...]],
+    axis: Callable[[int], int],
+) -> tuple[list[Value], int]:
+    """Return the arrays to join with their new axes, and the axis to join along.
+
+    One array stands for its items: it becomes one part, in which they are joined already.
+
+    Parameters
+    ----------
+    e, arrays
+        The emitter, and the argument of the call.
+    new_axes
+        From the number of axes of a part to where the new ones go.
+    axis
+        From that number afterwards to the axis.
+    """
     if e.is_value(arrays):
         if not arrays.shape:
             raise WouldRaise("the arrays to join are not a sequence")
-        items: Sequence[Operand] = unstack(e, arrays)
-    elif isinstance(arrays, tuple | list):
-        items = arrays
-    else:
+        value, axes = e.array(arrays), new_axes(len(arrays.shape) - 1)
+        value = _widened(e, value, tuple(i + 1 for i in axes))
+        at = axis(len(value.shape) - 1)
+        if equal(e, value.shape[0], 0):
+            raise WouldRaise("need at least one array to join")
+        return [_merged(e, value, at)], at
+    if not isinstance(arrays, tuple | list):
         raise Unsupported("the arrays to join are not a tuple or list")
-    if not items:
+    if not arrays:
         raise WouldRaise("need at least one array to join")
-    return [e.array(item) for item in items]
+    values = [e.array(item) for item in arrays]
+    parts = [_widened(e, value, new_axes(len(value.shape))) for value in values]
+    return parts, axis(len(parts[0].shape))
+
+
+def _merged(e: Emitter, value: Value, axis: int) -> Value:
+    """Return the items along the first axis side by side along an axis of theirs."""
+    order = [*range(1, len(value.shape))]
+    order.insert(axis, 0)
+    moved = e.view(value, Permute(tuple(order)))
+    shape = moved.shape
+    together = shape[axis] * shape[axis + 1]
+    return e.view(moved, Reshape((*shape[:axis], together, *shape[axis + 2 :])))
+
+
+def _as_they_are(ndim: int) -> tuple[int, ...]:
+    del ndim
+    return ()
 
 
 def _joined(
@@ -124,15 +164,22 @@ def concatenate(
     casting: Operand = "same_kind",
 ) -> Value:
     """``np.concatenate``."""
-    parts = _parts(e, arrays)
     if axis is None:
-        items = arrays if isinstance(arrays, tuple | list) else parts
+        items = arrays if isinstance(arrays, tuple | list) else (arrays,)
+        if e.is_value(arrays) and (not arrays.shape or equal(e, arrays.shape[0], 0)):
+            items = ()
+        if not items:
+            raise WouldRaise("need at least one array to join")
+        flat = [_flat(e, e.array(item)) for item in items]
         weak = [e.weak_type(item) for item in items]
-        flat = [_flat(e, part) for part in parts]
         return _joined(e, flat, 0, out=out, dtype=dtype, casting=casting, weak=weak)
-    if not parts[0].shape:
-        raise WouldRaise("zero-dimensional arrays cannot be concatenated")
-    at = axis_index(e, axis, len(parts[0].shape))
+
+    def along(ndim: int) -> int:
+        if not ndim:
+            raise WouldRaise("zero-dimensional arrays cannot be concatenated")
+        return axis_index(e, axis, ndim)
+
+    parts, at = _parts(e, arrays, _as_they_are, along)
     return _joined(e, parts, at, out=out, dtype=dtype, casting=casting)
 
 
@@ -146,35 +193,35 @@ def stack(
     casting: Operand = "same_kind",
 ) -> Value:
     """``np.stack``."""
-    parts = _parts(e, arrays)
-    if any(len(part.shape) != len(parts[0].shape) for part in parts):
-        raise WouldRaise("all input arrays must have the same shape")
-    at = axis_index(e, axis, len(parts[0].shape) + 1)
-    layers = [e.view(part, with_new_axes(part, (at,))) for part in parts]
-    return _joined(e, layers, at, out=out, dtype=dtype, casting=casting)
+    parts, at = _parts(
+        e,
+        arrays,
+        lambda ndim: (axis_index(e, axis, ndim + 1),),
+        lambda ndim: axis_index(e, axis, ndim),
+    )
+    return _joined(e, parts, at, out=out, dtype=dtype, casting=casting)
 
 
 def _stack_along(
     ndim: int, e: Emitter, tup: Operand, *, dtype: Operand = None, casting: Operand = "same_kind"
 ) -> Value:
     """``np.hstack`` (at least 1-d, axis 1 of more) and ``np.vstack`` (at least 2-d, axis 0)."""
-    parts = [_raised(ndim, e, part) for part in _parts(e, tup)]
-    axis = 1 if ndim == 1 and len(parts[0].shape) > 1 else 0
+    parts, axis = _parts(
+        e, tup, partial(_missing, ndim), lambda have: 1 if ndim == 1 and have > 1 else 0
+    )
     return _joined(e, parts, axis, dtype=dtype, casting=casting)
 
 
 def dstack(e: Emitter, tup: Operand) -> Value:
     """``np.dstack``: at least 3-d, along axis 2."""
-    return _joined(e, [_raised(3, e, part) for part in _parts(e, tup)], 2)
+    parts, axis = _parts(e, tup, partial(_missing, 3), lambda _: 2)
+    return _joined(e, parts, axis)
 
 
 def column_stack(e: Emitter, tup: Operand) -> Value:
     """``np.column_stack``: 1-d arrays become columns."""
-    columns = []
-    for part in _parts(e, tup):
-        missing = tuple(range(len(part.shape), 2))
-        columns.append(e.view(part, with_new_axes(part, missing)) if missing else part)
-    return _joined(e, columns, 1)
+    parts, axis = _parts(e, tup, lambda ndim: tuple(range(ndim, 2)), lambda _: 1)
+    return _joined(e, parts, axis)
 
 
 def append(e: Emitter, arr: Operand, values: Operand, axis: Operand = None) -> Value:

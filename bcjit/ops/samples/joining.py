@@ -41,6 +41,7 @@ def joins(dtype: np.dtype[Any]) -> Iterator[Sample]:
     yield sample((1, 2.5), axis=None)
     yield sample(grid)
     yield sample(grid, None)
+    yield sample(grid[:0], None)
     yield sample(grid[:, :, None], 1)
     yield sample((grid, other), 0, np.zeros((4, 3)))
     yield sample((grid, other), 0, np.zeros((4, 3), np.float32))
@@ -59,6 +60,7 @@ def stacks(dtype: np.dtype[Any]) -> Iterator[Sample]:
     yield sample((grid, other[0]))
     yield sample((grid[0, 0], 1, 2))
     yield sample(grid, 1)
+    yield sample(grid, -2, np.zeros((2, 3)))
     yield sample((grid, other), dtype=np.int8, casting="unsafe")
     yield sample([])
 
@@ -71,6 +73,8 @@ def rows(dtype: np.dtype[Any]) -> Iterator[Sample]:
     yield sample([grid[0], other])
     yield sample((grid[0, 0], other[0, 0], 1))
     yield sample((grid[0], np.ones(2)))
+    for items in (grid, grid[0], grid.reshape(1, 2, 3), grid[0, 0], grid[:0]):
+        yield sample(items)
     yield sample((grid.reshape(1, 2, 3), other.reshape(1, 2, 3)), dtype=np.float64)
 
 
@@ -81,7 +85,8 @@ def columns(dtype: np.dtype[Any]) -> Iterator[Sample]:
     yield sample([grid, grid[:, 0]])
     yield sample((grid, np.ones(2)))
     yield sample((1, grid[0, 0], 2.5))
-    yield sample(grid)
+    for items in (grid, grid[0], grid.reshape(1, 3, 2), grid.reshape(1, 3, 2, 1)):
+        yield sample(items)
 
 
 def appends(dtype: np.dtype[Any]) -> Iterator[Sample]:
