@@ -104,6 +104,12 @@ def grids(x):
     return np.mgrid[: x.shape[0]] + x, u + v
 
 
+def indexed_objects(x):
+    rows = np.r_[x, 0, 1 : x.shape[0]]
+    keys = np.s_[1:], np.index_exp[2]
+    return np.c_[x, x], rows, x[keys[0]], x[keys[1]], np.s_[::2], np.index_exp[::2]
+
+
 def out_of_joining(x):
     out = np.empty(2 * x.shape[0])
     joined = np.concatenate([x, x], out=out)
@@ -137,6 +143,7 @@ def of_a_class(x):
         limits,
         described,
         grids,
+        indexed_objects,
         out_of_joining,
         in_memory_order,
         as_bits,

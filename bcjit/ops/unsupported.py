@@ -143,12 +143,8 @@ _GROUPS: Final[tuple[tuple[str, list[str]], ...]] = (
         ),
     ),
     (
-        "It is indexed, not called; what it makes of its index is plain Python.",
-        _names("np", "c_ index_exp r_ s_"),
-    ),
-    (
-        "It is indexed, not called; the op table has it as nd_grid.",
-        _names("np", "mgrid ogrid"),
+        "It is indexed, not called; the op table has what its index calls.",
+        _names("np", "c_ index_exp mgrid ogrid r_ s_"),
     ),
     (
         "It looks at or changes the state behind a generator as Python objects.",

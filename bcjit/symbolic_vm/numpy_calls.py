@@ -17,7 +17,7 @@ from bcjit import ops
 from bcjit.dims import Expr
 from bcjit.fx_graph import Node, NodeKind, nodes_in
 from bcjit.meta import ArrayMeta, Meta, ScalarMeta
-from bcjit.ops.grids import GRIDS
+from bcjit.ops.index_tricks import INDEXED
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.state import Effect
@@ -85,7 +85,7 @@ def operand(vm: Machine, value: SymValue) -> tuple[object, object]:  # noqa: C90
     elif isinstance(value, SymSlice):
         seen, held = _operands(vm, (value.start, value.stop, value.step))
         return slice(*seen), slice(*held)
-    elif isinstance(value, SymInstance) and value.pytype in GRIDS:
+    elif isinstance(value, SymInstance) and value.pytype in INDEXED:
         return value.obj, value.obj
     elif isinstance(value, SymInstance) and issubclass(value.pytype, np.ndarray):
         break_graph(because.NOT_NUMERIC, describe(value))

@@ -10,7 +10,7 @@ import numpy as np
 from bcjit.ops.opdef import Sample, sample
 from bcjit.ops.samples.values import constants, tame
 
-__all__ = ["items", "meshes", "sizes"]
+__all__ = ["items", "joined", "meshes", "sizes"]
 
 sizes: Final = constants(
     sample((2, 3)),
@@ -59,3 +59,24 @@ def meshes(dtype: np.dtype[Any]) -> Iterator[Sample]:
     yield sample(row, 2.5)
     yield sample()
     yield sample(row[:0], [1, 2])
+
+
+def joined(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``r_`` and ``c_``."""
+    row = tame(dtype, 3)
+    for joiner in (np.r_, np.c_):
+        for key in (
+            row,
+            (row, row),
+            (row, 0, 2.5),
+            (row, 300),
+            (row[0], 1),
+            (1, 2.5),
+            slice(0, 3),
+            (slice(0, 3), row),
+            (slice(0, 1, 3j), row, [1, 2, 3]),
+            (row.reshape(1, 3), row.reshape(1, 3)),
+            (row, row[:2]),
+            ("r", row),
+        ):
+            yield sample(joiner, key)
