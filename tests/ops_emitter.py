@@ -3,7 +3,18 @@
 import numpy as np
 
 from bcjit.dims import ShapeEnv
-from bcjit.ops.emitter import Basic, Broadcast, Diagonal, NewAxis, Part, Permute, Pick, Reshape
+from bcjit.ops.emitter import (
+    Basic,
+    Broadcast,
+    Diagonal,
+    MemoryOrder,
+    NewAxis,
+    Part,
+    Permute,
+    Pick,
+    Reinterpret,
+    Reshape,
+)
 from bcjit.ops.scalar_functions import CAST, SELECT
 
 PYTHON_SCALARS = (bool, int, float, complex)
@@ -90,6 +101,10 @@ class NumpyEmitter:
                 return value.transpose(axes)
             case Reshape(shape):
                 return value.reshape(shape)
+            case MemoryOrder(order):
+                return value.ravel(order)
+            case Reinterpret(dtype, _):
+                return value.view(dtype)
             case Broadcast(shape):
                 return np.broadcast_to(value, shape)
             case Part(name):

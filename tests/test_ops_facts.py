@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from bcjit.dims import ShapeEnv, evaluate
+from bcjit.dims import Expr, ShapeEnv, evaluate
 from bcjit.meta import ArrayMeta
 from bcjit.ops import OpFailure, all_ops, infer
 from tests.test_ops_dtypes import called
@@ -41,6 +41,12 @@ class Sizes:
         if isinstance(meta, list):
             return [self.resized(item, bindings) for item in meta]
         return meta
+
+
+def evaluated(fact, bindings):
+    if isinstance(fact, tuple):
+        return tuple(evaluated(item, bindings) for item in fact)
+    return evaluate(fact, bindings) if isinstance(fact, Expr) else fact
 
 
 def cases():
@@ -85,7 +91,10 @@ def test_other_sizes_that_satisfy_the_facts_give_numpys_shapes(case, sizes):
     if isinstance(result, Exception):
         assert facts.can_fail, where
         return
-    values = result if isinstance(result, tuple) else () if result is None else (result,)
+    if facts.fact is not None:
+        assert evaluated(facts.fact.value, bindings) == result, where
+        return
+    values = result if isinstance(result, tuple | list) else () if result is None else (result,)
     metas = facts.results if isinstance(facts.results, tuple) else (facts.results,)
     for value, meta in zip(values, metas, strict=True):
         if isinstance(meta, ArrayMeta):

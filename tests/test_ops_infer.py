@@ -75,7 +75,7 @@ def test_attributes_are_apart_from_methods():
     x = np.arange(6).reshape(2, 3)
     assert target(x).tolist() == x.T.tolist()
     assert infer(op, target, (array(2, 3),), {}, ShapeEnv()).alias == "view"
-    assert lookup_attribute("shape") is None
+    assert lookup_attribute("strides") is None
 
 
 def test_a_callable_is_in_the_table_once():
@@ -105,7 +105,7 @@ def test_views_name_their_argument():
 
 def test_reshape_may_be_a_view_or_a_copy():
     assert facts(np.reshape, array(4, 3), 12).alias == "maybe"
-    assert facts(np.reshape, array(4, 3), shape=12).view_of == 0
+    assert facts(np.ravel, a=array(4, 3)).view_of == "a"
 
 
 def test_a_copy_of_a_view_is_fresh():
@@ -360,9 +360,8 @@ REFUSALS = [
     (np.arange, (ScalarMeta(float),), Unsupported),
     (np.linspace, (0, 1, ScalarMeta(int)), Unsupported),
     (np.eye, (3, 3, ScalarMeta(int)), Unsupported),
-    (np.concatenate, (array(3),), Unsupported),
+    (np.concatenate, (array(3),), WouldRaise),
     (np.roll, (array(3), ScalarMeta(int)), Unsupported),
-    (np.roll, (array(3, 3), (1, 2)), Unsupported),
     (np.repeat, (array(3), array(3, dtype=I8)), Unsupported),
     (np.broadcast_to, (array(2, 3), (3,)), WouldRaise),
     (np.sort, (array(3), -1, "bubble"), Unsupported),

@@ -5,9 +5,9 @@ import warnings
 import numpy as np
 import pytest
 
-from bcjit.dims import ShapeEnv, evaluate
+from bcjit.dims import Expr, ShapeEnv, evaluate
 from bcjit.meta import ArrayMeta, ScalarMeta
-from bcjit.ops import Unsupported, WouldRaise, all_ops, infer, lookup
+from bcjit.ops import Fact, Unsupported, WouldRaise, all_ops, infer, lookup
 from bcjit.ops.samples.values import DTYPES
 from tests.ops_emitter import NumpyEmitter
 
@@ -115,21 +115,20 @@ def check_result(value, meta, abstraction, where):
     assert meta.dtype == value.dtype, where
 
 
-def check_alias(value, inferred, args, kwargs, where):
+def check_alias(value, share, args, kwargs, where):
+    alias, place = share
     if isinstance(value, np.generic):
         return
-    if inferred.alias == "fresh":
+    if alias == "fresh":
         for other in [*args, *kwargs.values()]:
             if isinstance(other, np.ndarray):
                 assert not np.may_share_memory(value, other) or not value.size, where
         return
-    source = (
-        args[inferred.view_of] if isinstance(inferred.view_of, int) else kwargs[inferred.view_of]
-    )
+    source = args[place] if isinstance(place, int) else kwargs[place]
     source = source[0] if isinstance(source, tuple) else source
-    if inferred.alias == "same":
+    if alias == "same":
         assert value is source, where
-    elif inferred.alias == "view":
+    elif alias == "view":
         assert value is not source, where
         assert np.shares_memory(value, source) or not value.size, where
 
@@ -153,18 +152,38 @@ def check_sample(op, spelling, one, symbolic):
     assert inferred.can_fail or not noisy, (where, error)
     if error is not None:
         return "may raise"
-    values = result if isinstance(result, tuple) else (result,) if result is not None else ()
-    listed = inferred.results if isinstance(inferred.results, tuple) else (inferred.results,)
-    assert isinstance(result, tuple) == (isinstance(inferred.results, tuple) and result is not None)
-    assert len(values) == len(listed), where
-    for value, meta in zip(values, listed, strict=True):
-        check_result(value, meta, abstraction, where)
-        check_alias(value, inferred, args, kwargs, where)
+    if inferred.fact is not None:
+        check_fact(result, inferred.fact.value, abstraction, where)
+    else:
+        check_results(result, inferred, abstraction, args, kwargs, where)
     for i, (now, then) in enumerate(zip(args, before, strict=True)):
         if isinstance(now, np.ndarray) and i not in inferred.writes:
             assert now.tobytes() == then.tobytes(), where
     check_expand(op, spelling, one, args, kwargs, result, where)
     return "ok"
+
+
+def check_fact(result, fact, abstraction, where):
+    if isinstance(fact, tuple):
+        assert type(result) is tuple and len(result) == len(fact), where
+        for one, other in zip(result, fact, strict=True):
+            check_fact(one, other, abstraction, where)
+        return
+    (value,) = abstraction.shape((fact,)) if isinstance(fact, Expr) else (fact,)
+    assert type(result) is type(value), where
+    assert str(result) == str(value), where
+
+
+def check_results(result, inferred, abstraction, args, kwargs, where):
+    several = isinstance(result, tuple | list)
+    values = result if several else (result,) if result is not None else ()
+    listed = inferred.results if isinstance(inferred.results, tuple) else (inferred.results,)
+    assert several == (isinstance(inferred.results, tuple) and result is not None), where
+    assert isinstance(result, list) == inferred.is_list, where
+    assert len(values) == len(listed), where
+    for value, meta, share in zip(values, listed, inferred.shares, strict=True):
+        check_result(value, meta, abstraction, where)
+        check_alias(value, share, args, kwargs, where)
 
 
 def check_expand(op, spelling, one, args, kwargs, result, where):
@@ -176,6 +195,9 @@ def check_expand(op, spelling, one, args, kwargs, result, where):
         got = spelling.expand(NumpyEmitter(), *again, **named)
     if op.name.startswith("empty"):
         return  # whatever memory holds
+    if isinstance(got, Fact):
+        check_fact(result, got.value, None, where)
+        return
     assert_same(got, result, op.ulp, where)
     for mine, theirs in zip([*again, *named.values()], [*args, *kwargs.values()], strict=True):
         if isinstance(theirs, np.ndarray):
@@ -183,14 +205,14 @@ def check_expand(op, spelling, one, args, kwargs, result, where):
 
 
 def assert_same(got, want, ulp, where):
-    if isinstance(want, tuple):
-        assert isinstance(got, tuple) and len(got) == len(want), where
+    if isinstance(want, tuple | list):
+        assert type(got) is type(want) and len(got) == len(want), where
         for one, other in zip(got, want, strict=True):
             assert_same(one, other, ulp, where)
         return
     assert type(got) is type(want), where
     if want is None or not isinstance(want, np.ndarray | np.generic):
-        assert got == want, where
+        assert got == want or repr(got) == repr(want) == "nan", where
         return
     assert got.dtype == want.dtype and got.shape == want.shape, where
     if want.dtype.kind not in "fc":

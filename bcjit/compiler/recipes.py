@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from types import CodeType, MethodDescriptorType, WrapperDescriptorType
 from typing import TYPE_CHECKING, cast
 
+import numpy as np
+
 from bcjit.dims import Expr
 from bcjit.fx_graph import Node
 from bcjit.guards import Source, SourceKind, lookup_in_mro
@@ -89,7 +91,7 @@ class FromGraph(Recipe):
 
 @dataclass(frozen=True, slots=True)
 class Build(Recipe):
-    """Make an object: ``kind`` is tuple, list, dict (items alternate key, value), slice, range, cell, method, attribute, iterator, new.
+    """Make an object: ``kind`` is tuple, list, dict (items alternate key, value), slice, range, cell, method, attribute, iterator, new, iinfo.
 
     ``new`` is an instance of a class without attributes: giving it those are `Step`s.
     """
@@ -210,6 +212,8 @@ class RecipeMaker:
         if value.source is not None:
             return FromSource(value.source)
         if isinstance(value, Known):
+            if type(value.value) is np.iinfo:
+                return self._build("iinfo", Known(None, value.value.dtype))
             return Literal(value.value)
         if isinstance(value, SymArray):
             return FromGraph(value.node)

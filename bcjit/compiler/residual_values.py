@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, cast
 
+import numpy as np
+
 from bcjit import _core
 from bcjit.bytecode import CodeBuilder, Op
 from bcjit.compiler.recipes import (
@@ -64,6 +66,7 @@ _HELPERS: Final[Mapping[str, Callable[..., object]]] = {
     "set": set,
     "deque": make_deque,
     "view": make_view,
+    "iinfo": np.iinfo,
 }
 
 

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import CellType, CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Final, cast
 
+import numpy as np
+
 from bcjit.compiler.recipes import (
     Build,
     Closure,
@@ -237,6 +239,7 @@ class Restorer:
             "set": set,
             "deque": make_deque,
             "view": make_view,
+            "iinfo": np.iinfo,
         }
         return makers[kind](*items)  # type: ignore[operator]
 

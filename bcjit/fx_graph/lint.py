@@ -125,6 +125,8 @@ def _memory(graph: Graph) -> Iterator[str]:
     """Writes and views are about array operands."""
     for node in graph.nodes:
         used = set(node.uses())
+        # An item of a call's results may be a view of one of the call's operands.
+        used.update(inner for call in tuple(used) if call.multi for inner in call.uses())
         for written in node.writes:
             meta = written.meta[0] if len(written.meta) == 1 else None
             if written not in used:

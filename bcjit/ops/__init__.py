@@ -7,41 +7,60 @@ their own. This package must not import graphs, guards or bytecode.
 from typing import Final
 
 from bcjit.ops import (
+    axes,
     compound,
     contraction,
+    conversion,
+    copies,
     creation,
     elementwise,
+    grids,
+    index_tricks,
     indexing,
     joining,
     library,
     linalg,
+    metadata,
     movement,
+    padding,
     reductions,
     selection,
+    sequences,
+    splitting,
 )
 from bcjit.ops.emitter import Emitter, Value
 from bcjit.ops.infer import Inferred, infer
 from bcjit.ops.meta_emitter import MetaEmitter
-from bcjit.ops.opdef import OpDef, OpFailure, Sample, Spelling, Unsupported, WouldRaise
+from bcjit.ops.opdef import Fact, OpDef, OpFailure, Sample, Spelling, Unsupported, WouldRaise
 from bcjit.ops.table import all_ops, lookup, lookup_attribute, lookup_method
 
 # Importing them fills the table.
 OP_MODULES: Final = (
+    axes,
     compound,
     contraction,
+    conversion,
+    copies,
     creation,
     elementwise,
+    grids,
+    index_tricks,
     indexing,
     joining,
     library,
     linalg,
+    metadata,
     movement,
+    padding,
     reductions,
     selection,
+    sequences,
+    splitting,
 )
 
 __all__ = [
     "Emitter",
+    "Fact",
     "Inferred",
     "MetaEmitter",
     "OpDef",

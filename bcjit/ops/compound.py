@@ -210,8 +210,14 @@ def nan_reduction(ufunc: str, fill: int, e: Emitter, a: Operand, axis: Operand =
     return e.scalar(fold(e, row(ufunc), value, axis_tuple(e, axis, len(value.shape))))
 
 
-def copyto(e: Emitter, dst: Operand, src: Operand, casting: Operand = "same_kind") -> None:
-    """``np.copyto``: src is broadcast and cast into dst."""
+def copyto(
+    e: Emitter,
+    dst: Operand,
+    src: Operand,
+    casting: Operand = "same_kind",
+    where: Operand = True,
+) -> None:
+    """``np.copyto``: src is broadcast and cast into dst, where a mask says so."""
     if not is_array(e, dst) or not e.is_value(dst):
         raise Unsupported("the destination is not an array")
     if e.is_value(src):
@@ -221,14 +227,30 @@ def copyto(e: Emitter, dst: Operand, src: Operand, casting: Operand = "same_kind
             # The oldest NumPy looks at the value of a 0-d source.
             answer = WouldRaise if src.shape else Unsupported
             raise answer(f"cannot cast from {src.dtype} to {dst.dtype}")
-        store(e, dst, src, exact=False)
+        _put_where(e, dst, src, where)
         return
     weak = e.weak_type(src)
     if weak is None:
         raise Unsupported("the source is not an array or a number")
     if _RANK[weak] > _RANK[_ITEM_TYPE[dst.dtype.kind]] or dst.dtype.kind == "u":
         raise Unsupported("a Python number of another kind")
-    store(e, dst, e.fill((), src, dst.dtype), exact=False)
+    _put_where(e, dst, e.fill((), src, dst.dtype), where)
+
+
+def _put_where(e: Emitter, dst: Value, src: Value, where: Operand) -> None:
+    if where is True:
+        store(e, dst, src, exact=False)
+        return
+    if not e.is_value(where) and not isinstance(where, tuple | list | bool):
+        raise Unsupported("where is not an array of bools")
+    mask = e.array(where)
+    if mask.dtype != BOOL:
+        raise Unsupported("where is not an array of bools")
+    if len(mask.shape) > len(dst.shape) or len(src.shape) > len(dst.shape):
+        raise Unsupported("the mask or the source has more axes than the destination")
+    dtypes = (BOOL, dst.dtype, dst.dtype, dst.dtype)
+    (result,) = e.map(SELECT, (mask, src, dst), dtypes)
+    store(e, dst, result)
 
 
 _RANK: Final[dict[type, int]] = {bool: 0, int: 1, float: 2, complex: 3}

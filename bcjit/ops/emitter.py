@@ -25,12 +25,14 @@ __all__ = [
     "DType",
     "Diagonal",
     "Emitter",
+    "MemoryOrder",
     "NewAxis",
     "Operand",
     "Part",
     "Permute",
     "Pick",
     "Range",
+    "Reinterpret",
     "Reshape",
     "Shape",
     "Value",
@@ -126,7 +128,24 @@ class Diagonal:
     length: Dim
 
 
-ViewMap: TypeAlias = Basic | Permute | Broadcast | Reshape | Part | Diagonal
+@dataclass(frozen=True, slots=True)
+class MemoryOrder:
+    """The elements on one axis, as ``ravel(order)`` finds them in memory ("A" or "K"): a view or a copy by layout."""
+
+    order: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reinterpret:
+    """View: the same memory read as another dtype, under another shape where the sizes of elements differ."""
+
+    dtype: DType
+    shape: Shape
+
+
+ViewMap: TypeAlias = (
+    Basic | Permute | Broadcast | Reshape | Part | Diagonal | MemoryOrder | Reinterpret
+)
 
 
 class Emitter(Protocol):

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from bcjit.dims import ShapeEnv, ShapeMismatch, Undecidable
 from bcjit.meta import ArrayMeta, Meta, ScalarMeta
 from bcjit.ops.meta_emitter import Argument, MetaEmitter, MetaValue, Sharing
-from bcjit.ops.opdef import OpDef, Spelling, Unsupported, WouldRaise, declared
+from bcjit.ops.numpy_facts import lacks
+from bcjit.ops.opdef import Fact, OpDef, Spelling, Unsupported, WouldRaise, declared
 from bcjit.records import dataclass
 
 __all__ = ["Inferred", "infer"]
@@ -20,14 +21,27 @@ __all__ = ["Inferred", "infer"]
 class Inferred:
     """What is known of a call before it is made."""
 
-    results: Meta | tuple[Meta, ...]  # a tuple if the call returns a tuple; () if it returns None
-    alias: Sharing  # how every result relates to the argument view_of
-    view_of: Argument | None  # position or keyword of that argument; None if fresh
+    # A tuple if the call returns a tuple or list; () if it returns None, or a fact.
+    results: Meta | tuple[Meta, ...]
+    # How each result relates to which argument: its position or keyword; None if fresh.
+    shares: tuple[tuple[Sharing, Argument | None], ...]
     writes: tuple[Argument, ...]  # arguments whose elements are written
     can_fail: bool  # can raise, warn, or set a floating-point flag, for some values
     torn: (
         bool  # can do so after it has written: repeating the call is not the same as making it once
     )
+    is_list: bool = False  # the call returns a list
+    fact: Fact | None = None  # the result, of a call that gives no array
+
+    @property
+    def alias(self) -> Sharing:
+        """How the first result relates to an argument."""
+        return self.shares[0][0] if self.shares else "fresh"
+
+    @property
+    def view_of(self) -> Argument | None:
+        """The argument that the first result relates to."""
+        return self.shares[0][1] if self.shares else None
 
 
 def infer(
@@ -71,6 +85,8 @@ def infer(
 def _expand(
     spelling: Spelling, emitter: MetaEmitter, args: Sequence[object], kwargs: dict[str, object]
 ) -> object:
+    if any(lacks(spelling.target, name) for name in kwargs):
+        raise Unsupported("arguments: a keyword that this NumPy does not have")
     try:
         bound = declared(spelling.expand).bind(emitter, *args, **kwargs)
     except TypeError as error:
@@ -79,28 +95,26 @@ def _expand(
 
 
 def _facts(emitter: MetaEmitter, result: object) -> Inferred:
-    values = result if isinstance(result, tuple) else (result,)
-    if result is None:
+    values = result if isinstance(result, tuple | list) else (result,)
+    if result is None or isinstance(result, Fact):
         values = ()
     metas: list[Meta] = []
-    shared: set[tuple[Sharing, Argument | None]] = set()
+    shares: list[tuple[Sharing, Argument | None]] = []
     for value in values:
         if isinstance(value, ScalarMeta):
             metas.append(value)
-            shared.add(("fresh", None))
+            shares.append(("fresh", None))
             continue
         assert isinstance(value, MetaValue)
         metas.append(ArrayMeta(value.shape, value.dtype, value.is_scalar))
         fresh = value.sharing == "fresh" or value.is_scalar
-        shared.add(("fresh", None) if fresh else (value.sharing, value.origin))
-    if len(shared) > 1:
-        raise Unsupported("results share memory with different arguments")
-    alias, view_of = next(iter(shared), ("fresh", None))
+        shares.append(("fresh", None) if fresh else (value.sharing, value.origin))
     return Inferred(
         results=metas[0] if isinstance(result, MetaValue | ScalarMeta) else tuple(metas),
-        alias=alias,
-        view_of=view_of,
+        shares=tuple(shares),
         writes=tuple(emitter.writes),
         can_fail=emitter.can_fail,
         torn=emitter.torn,
+        is_list=isinstance(result, list),
+        fact=result if isinstance(result, Fact) else None,
     )

@@ -17,19 +17,21 @@ from typing import Literal, TypeAlias, TypeGuard
 
 import numpy as np
 
-from bcjit.dims import Dim, Expr, ShapeEnv
+from bcjit.dims import Dim, Expr, ShapeEnv, product
 from bcjit.meta import ArrayMeta, ScalarMeta
 from bcjit.ops.emitter import (
     Basic,
     Broadcast,
     Diagonal,
     DType,
+    MemoryOrder,
     NewAxis,
     Operand,
     Part,
     Permute,
     Pick,
     Range,
+    Reinterpret,
     Reshape,
     Shape,
     Value,
@@ -257,11 +259,13 @@ class MetaEmitter:
         """See `Emitter.view`."""
         value = _meta_value(value)
         sharing: Sharing = "view" if value.sharing == "same" else value.sharing
-        if isinstance(how, Reshape) and sharing == "view":
+        if isinstance(how, Reshape | MemoryOrder) and sharing == "view":
             sharing = "maybe"
         dtype = value.dtype
         if isinstance(how, Part):
             dtype = np.dtype(_REAL_PART[value.dtype.char])
+        elif isinstance(how, Reinterpret):
+            dtype = how.dtype
         origin = None if sharing == "fresh" else value.origin
         return MetaValue(_view_shape(value.shape, how), dtype, sharing, origin)
 
@@ -285,11 +289,11 @@ class MetaEmitter:
     def scatter(self, base: Value, item: Operand, where: ViewMap | tuple[Value, ...]) -> Value:
         """See `Emitter.scatter`."""
         base = _meta_value(base)
-        del where
         computed = self.sets_flags
         self._use(item, base.dtype)
-        # The array may be read-only; index arrays may be out of bounds; both before anything is written.
-        self.can_fail = True
+        if base.origin is not None or isinstance(where, tuple):
+            # The array may be read-only; index arrays may be out of bounds; both before anything is written.
+            self.can_fail = True
         # Writing the same again is harmless, unless what is written may have changed by the first writing.
         shared = isinstance(item, MetaValue) and item.sharing != "fresh" and not item.is_scalar
         self.torn = self.torn or computed or (shared and self.sets_flags)
@@ -348,8 +352,10 @@ def _view_shape(shape: Shape, how: ViewMap) -> Shape:
             return tuple(result)
         case Permute(axes):
             return tuple(shape[axis] for axis in axes)
-        case Broadcast(target) | Reshape(target):
+        case Broadcast(target) | Reshape(target) | Reinterpret(_, target):
             return target
+        case MemoryOrder():
+            return (product(shape),)
         case Part():
             return shape
         case Diagonal():

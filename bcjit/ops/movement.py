@@ -1,4 +1,4 @@
-"""Functions that move elements and compute nothing: reshape, transpose, concatenate, repeat, astype; no indexing.
+"""Functions that move elements and compute nothing: reshape, ravel, broadcast, repeat, tile, roll; no axes, no joining.
 
 Methods called on a NumPy scalar work on a 0-d copy and give a scalar back where the result is 0-d
 (NumPy ``scalartypes.c.src``: ``gentype_generic_method``).
@@ -7,28 +7,27 @@ Methods called on a NumPy scalar work on a 0-d copy and give a scalar back where
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-
-import numpy as np
+from typing import Final
 
 from bcjit.dims import Dim, floor_divide, modulo, product
 from bcjit.ops.emitter import (
     Broadcast,
     Emitter,
+    MemoryOrder,
     Operand,
-    Part,
     Permute,
-    Pick,
     Range,
     Reshape,
     Shape,
     Value,
 )
+from bcjit.ops.numpy_facts import BROADCAST_KEEPS_ARRAYS
 from bcjit.ops.opdef import Unsupported, WouldRaise
 from bcjit.ops.operands import (
-    as_dtype,
     axis_index,
     axis_tuple,
+    broadcast,
+    constant,
     copy,
     equal,
     less,
@@ -36,7 +35,7 @@ from bcjit.ops.operands import (
     size_of,
 )
 from bcjit.ops.samples import Samplers
-from bcjit.ops.spell import attribute, functions, methods
+from bcjit.ops.spell import functions, methods
 from bcjit.ops.table import define
 from bcjit.ops.views import back, indexed, with_new_axes
 
@@ -45,10 +44,14 @@ __all__: list[str] = []
 example = Samplers("movement")
 of_any = Samplers("values")
 
+MOST_PARTS: Final = 64  # of one axis, each with a piece of its own
 
-def _order(order: Operand, allowed: str = "C") -> None:
-    if not isinstance(order, str) or order not in allowed:
+
+def _layout(order: Operand, value: Value) -> str:
+    """Return "C", "F", or "A" and "K" where they mean anything else: arrays of one axis have one order."""
+    if not isinstance(order, str) or order not in tuple("CFAK"):
         raise Unsupported(f"order={order!r} is not supported here")
+    return order if len(value.shape) > 1 else "C"
 
 
 # reshape, ravel
@@ -70,27 +73,59 @@ def _resolved(e: Emitter, size: Dim, shape: Shape) -> Shape:
     return (*shape[:at], floor_divide(size, known), *shape[at + 1 :])
 
 
-def _reshaped(e: Emitter, a: Operand, shape: Operand, order: Operand) -> Value:
-    _order(order)
+def _backward(e: Emitter, value: Value) -> Value:
+    return e.view(value, Permute(tuple(reversed(range(len(value.shape))))))
+
+
+def _reshaped(e: Emitter, a: Operand, shape: Operand, order: Operand, copying: Operand) -> Value:
     value = e.array(a)
-    dims = shape_argument(e, shape, minus_one=True)
-    return e.view(value, Reshape(_resolved(e, size_of(value), dims)))
+    target = _resolved(e, size_of(value), shape_argument(e, shape, minus_one=True))
+    if type(copying) not in {bool, type(None)}:
+        raise Unsupported("copy is not a constant bool")
+    if copying is False:
+        # It raises where a copy is needed.
+        e.may_fail()
+    if order == "K":
+        raise WouldRaise("order 'K' is not permitted for reshaping")
+    if order == "A" and max(len(value.shape), len(target)) > 1:
+        raise Unsupported("the order of the elements depends on the layout")
+    if _layout(order, value) == "F" or (order == "F" and len(target) > 1):
+        result = e.view(_backward(e, value), Reshape(tuple(reversed(target))))
+        result = _backward(e, result)
+    else:
+        result = e.view(value, Reshape(target))
+    return copy(e, result) if copying else result
 
 
-def reshape(e: Emitter, a: Operand, /, shape: Operand, order: Operand = "C") -> Value:
+def reshape(
+    e: Emitter,
+    a: Operand,
+    /,
+    shape: Operand,
+    order: Operand = "C",
+    *,
+    copy: Operand = None,
+) -> Value:
     """``np.reshape``."""
-    return back(e, a, _reshaped(e, a, shape, order))
+    return back(e, a, _reshaped(e, a, shape, order, copy))
 
 
-def _reshape_method(e: Emitter, a: Operand, /, *shape: Operand, order: Operand = "C") -> Value:
+def _reshape_method(
+    e: Emitter, a: Operand, /, *shape: Operand, order: Operand = "C", copy: Operand = None
+) -> Value:
     if not shape:
         raise Unsupported("reshape without a shape")
-    return reshape(e, a, shape[0] if len(shape) == 1 else shape, order)
+    return reshape(e, a, shape[0] if len(shape) == 1 else shape, order, copy=copy)
 
 
 def ravel(e: Emitter, a: Operand, order: Operand = "C") -> Value:
     """``np.ravel``."""
-    return _reshaped(e, a, -1, order)
+    value = e.array(a)
+    layout = _layout(order, value)
+    if layout in "AK":
+        return e.view(value, MemoryOrder(layout))
+    value = _backward(e, value) if layout == "F" else value
+    return e.view(value, Reshape((size_of(value),)))
 
 
 def flatten(e: Emitter, a: Operand, order: Operand = "C") -> Value:
@@ -98,90 +133,13 @@ def flatten(e: Emitter, a: Operand, order: Operand = "C") -> Value:
     return copy(e, ravel(e, a, order))
 
 
-# Axes
+# Repetition
 
 
-def _permuted(e: Emitter, a: Operand, axes: tuple[int, ...]) -> Value:
-    return back(e, a, e.view(e.array(a), Permute(axes)))
-
-
-def transpose(e: Emitter, a: Operand, axes: Operand = None) -> Value:
-    """``np.transpose``."""
-    ndim = len(e.array(a).shape)
-    if axes is None:
-        return _permuted(e, a, tuple(reversed(range(ndim))))
-    if not isinstance(axes, tuple | list) or len(axes) != ndim:
-        raise (
-            WouldRaise("axes don't match array")
-            if isinstance(axes, tuple | list)
-            else (Unsupported("axes is not a sequence"))
-        )
-    order = tuple(axis_index(e, axis, ndim) for axis in axes)
-    if len(set(order)) != ndim:
-        raise WouldRaise("repeated axis in transpose")
-    return _permuted(e, a, order)
-
-
-def _transpose_method(e: Emitter, a: Operand, /, *axes: Operand) -> Value:
-    if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], tuple | list)):
-        return transpose(e, a, axes[0])
-    return transpose(e, a, axes or None)
-
-
-def swapaxes(e: Emitter, a: Operand, axis1: Operand, axis2: Operand) -> Value:
-    """``np.swapaxes``."""
-    ndim = len(e.array(a).shape)
-    first, second = axis_index(e, axis1, ndim), axis_index(e, axis2, ndim)
-    order = list(range(ndim))
-    order[first], order[second] = second, first
-    return _permuted(e, a, tuple(order))
-
-
-def _axis_list(e: Emitter, axes: Operand, ndim: int) -> tuple[int, ...]:
-    items: Sequence[Operand] = axes if isinstance(axes, tuple | list) else (axes,)
-    found = tuple(axis_index(e, axis, ndim) for axis in items)
-    if len(set(found)) != len(found):
-        raise WouldRaise("repeated axis")
-    return found
-
-
-def moveaxis(e: Emitter, a: Operand, source: Operand, destination: Operand) -> Value:
-    """``np.moveaxis``. Source: NumPy ``_core/numeric.py``."""
-    ndim = len(e.array(a).shape)
-    sources = _axis_list(e, source, ndim)
-    destinations = _axis_list(e, destination, ndim)
-    if len(sources) != len(destinations):
-        raise WouldRaise("source and destination must have the same number of elements")
-    order = [axis for axis in range(ndim) if axis not in sources]
-    for to, origin in sorted(zip(destinations, sources, strict=True)):
-        order.insert(to, origin)
-    return _permuted(e, a, tuple(order))
-
-
-def squeeze(e: Emitter, a: Operand, axis: Operand = None) -> Value:
-    """``np.squeeze``: the array itself where there is no axis of size 1."""
-    value = e.array(a)
-    ones = [equal(e, dim, 1) for dim in value.shape] if axis is None else []
-    axes = tuple(i for i, one in enumerate(ones) if one)
-    if axis is not None:
-        axes = axis_tuple(e, axis, len(value.shape))
-        if not all(equal(e, value.shape[i], 1) for i in axes):
-            raise WouldRaise("cannot select an axis to squeeze out which has size not equal to one")
-    if not axes:
-        return back(e, a, value)
-    return back(e, a, e.view(value, indexed(value, {i: Pick(0) for i in axes})))
-
-
-def expand_dims(e: Emitter, a: Operand, axis: Operand) -> Value:
-    """``np.expand_dims``."""
-    value = e.array(a)
-    items: Sequence[Operand] = axis if isinstance(axis, tuple | list) else (axis,)
-    ndim = len(value.shape) + len(items)
-    return e.view(value, with_new_axes(value, _axis_list(e, tuple(items), ndim)))
-
-
-def broadcast_to(e: Emitter, array: Operand, shape: Operand) -> Value:
+def broadcast_to(e: Emitter, array: Operand, shape: Operand, subok: Operand = False) -> Value:
     """``np.broadcast_to``: read-only."""
+    if type(subok) is not bool:
+        raise Unsupported("subok is not a constant bool")
     value = e.array(array)
     target = shape_argument(e, shape)
     if len(target) < len(value.shape):
@@ -193,40 +151,66 @@ def broadcast_to(e: Emitter, array: Operand, shape: Operand) -> Value:
     return e.view(value, Broadcast(target))
 
 
-def flip(e: Emitter, m: Operand, axis: Operand = None) -> Value:
-    """``np.flip``: a view with negative strides."""
-    value = e.array(m)
-    ndim = len(value.shape)
-    if axis is None or isinstance(axis, tuple):
-        axes = axis_tuple(e, axis, ndim)
-    else:
-        axes = (axis_index(e, axis, ndim),)
-    backward = {i: Range(value.shape[i] - 1, -1, value.shape[i]) for i in axes}
-    result = e.view(value, indexed(value, dict(backward)))
-    return e.scalar(result) if axis is None and not ndim else result
+def broadcast_arrays(e: Emitter, *args: Operand, subok: Operand = False) -> tuple[Value, ...]:
+    """``np.broadcast_arrays``: the arrays themselves where they have the shape already."""
+    if type(subok) is not bool:
+        raise Unsupported("subok is not a constant bool")
+    values = tuple(e.array(a) for a in args)
+    shape: Shape = ()
+    for value in values:
+        shape = broadcast(e, shape, value.shape)
+    keeps = [_has_shape(e, value, shape) for value in values]
+    if not BROADCAST_KEEPS_ARRAYS and not all(keeps):
+        keeps = [False] * len(values)
+    return tuple(
+        value if keep else e.view(value, Broadcast(shape))
+        for value, keep in zip(values, keeps, strict=True)
+    )
 
 
-# Repetition
+def _has_shape(e: Emitter, value: Value, shape: Shape) -> bool:
+    return len(value.shape) == len(shape) and all(
+        equal(e, have, want) for have, want in zip(value.shape, shape, strict=True)
+    )
 
 
 def repeat(e: Emitter, a: Operand, repeats: Operand, axis: Operand = None) -> Value:
-    """``np.repeat`` by one number."""
+    """``np.repeat`` by one number, or by a constant number for each item."""
     value = e.array(a)
-    count = e.integer(repeats)
-    if count is None:
-        raise Unsupported("repeats is not one integer")
-    if less(e, count, 0):
-        # An error, but not for an array without elements.
-        raise Unsupported("repeats is negative")
     if axis is None or not value.shape:
         axis_tuple(e, axis, len(value.shape))
         value, at = e.view(value, Reshape((size_of(value),))), 0
     else:
         at = axis_index(e, axis, len(value.shape))
+    if isinstance(repeats, tuple | list) and len(repeats) != 1:
+        return _repeat_each(e, value, [constant(e, item, "repeats") for item in repeats], at)
+    count = e.integer(repeats[0] if isinstance(repeats, tuple | list) else repeats)
+    if count is None:
+        raise Unsupported("repeats is not one integer")
+    if less(e, count, 0):
+        # An error, but not for an array without elements.
+        raise Unsupported("repeats is negative")
     shape = value.shape
     spread = e.view(value, with_new_axes(value, (at + 1,)))
     wide = e.view(spread, Broadcast((*shape[: at + 1], count, *shape[at + 1 :])))
     return copy(e, e.view(wide, Reshape((*shape[:at], shape[at] * count, *shape[at + 1 :]))))
+
+
+def _repeat_each(e: Emitter, value: Value, repeats: Sequence[int], axis: int) -> Value:
+    if not equal(e, value.shape[axis], len(repeats)):
+        raise WouldRaise("operands could not be broadcast together")
+    if any(count < 0 for count in repeats):
+        raise Unsupported("repeats is negative")
+    if len(repeats) > MOST_PARTS:
+        raise Unsupported(f"more than {MOST_PARTS} repeats")
+    if not repeats:
+        return copy(e, value)
+    parts = []
+    for i, count in enumerate(repeats):
+        item = e.view(value, indexed(value, {axis: Range(i, 1, 1)}))
+        wide = (*value.shape[:axis], count, *value.shape[axis + 1 :])
+        parts.append(e.view(item, Broadcast(wide)))
+    return e.concat(parts, axis, value.dtype)
 
 
 def tile(e: Emitter, A: Operand, reps: Operand) -> Value:  # noqa: N803 - NumPy's name
@@ -246,26 +230,47 @@ def tile(e: Emitter, A: Operand, reps: Operand) -> Value:  # noqa: N803 - NumPy'
     return copy(e, e.view(repeated, Reshape(result)))
 
 
+def resize(e: Emitter, a: Operand, new_shape: Operand) -> Value:
+    """``np.resize``: the elements over and over. Source: NumPy ``_core/fromnumeric.py``."""
+    shape = shape_argument(e, new_shape)
+    value = e.array(a)
+    size, new_size = size_of(value), product(shape)
+    if equal(e, size, 0) or equal(e, new_size, 0):
+        return e.fill(shape, 0, value.dtype)
+    flat = e.view(value, Reshape((1, size)))
+    times = floor_divide(new_size + size - 1, size)
+    wide = e.view(flat, Broadcast((times, size)))
+    again = copy(e, e.view(wide, Reshape((times * size,))))
+    return e.view(e.view(again, indexed(again, {0: Range(0, 1, new_size)})), Reshape(shape))
+
+
 def roll(e: Emitter, a: Operand, shift: Operand, axis: Operand = None) -> Value:
     """``np.roll``: a copy. Source: NumPy ``_core/numeric.py``."""
     value = e.array(a)
     if axis is None:
         flat = e.view(value, Reshape((size_of(value),)))
-        return e.view(_rolled(e, flat, shift, 0), Reshape(value.shape))
-    pairs = [(shift, axis)]
-    if isinstance(shift, tuple) and isinstance(axis, tuple) and len(shift) == len(axis):
-        pairs = list(zip(shift, axis, strict=True))
-    elif isinstance(shift, tuple | list) or isinstance(axis, tuple | list):
-        raise Unsupported("shift and axis are not broadcast here")
-    for one, along in pairs:
-        value = _rolled(e, value, one, axis_index(e, along, len(value.shape)))
-    return value if pairs else copy(e, value)
+        return e.view(roll(e, flat, shift, 0), Reshape(value.shape))
+    shifts = list(shift) if isinstance(shift, tuple | list) else [shift]
+    axes = list(axis) if isinstance(axis, tuple | list) else [axis]
+    if len(shifts) != len(axes) and 1 not in {len(shifts), len(axes)}:
+        raise WouldRaise("shift and axis do not broadcast")
+    count = 0 if not shifts or not axes else max(len(shifts), len(axes))
+    totals: dict[int, Dim] = {}
+    for one, along in zip((shifts * count)[:count], (axes * count)[:count], strict=True):
+        by = e.integer(one)
+        if by is None:
+            raise Unsupported("shift is not a known integer")
+        at = axis_index(e, along, len(value.shape))
+        totals[at] = totals.get(at, 0) + by
+    if not totals:
+        return copy(e, value)
+    for at, total in totals.items():
+        value = _rolled(e, value, total, at)
+    return value
 
 
-def _rolled(e: Emitter, value: Value, shift: Operand, axis: int) -> Value:
-    by, length = e.integer(shift), value.shape[axis]
-    if by is None:
-        raise Unsupported("shift is not a known integer")
+def _rolled(e: Emitter, value: Value, by: Dim, axis: int) -> Value:
+    length = value.shape[axis]
     if equal(e, length, 0):
         return copy(e, value)
     head = modulo(by, length)
@@ -273,67 +278,6 @@ def _rolled(e: Emitter, value: Value, shift: Operand, axis: int) -> Value:
     pieces = (Range(tail, 1, head), Range(0, 1, tail))
     parts = [e.view(value, indexed(value, {axis: piece})) for piece in pieces]
     return e.concat(parts, axis, value.dtype)
-
-
-# Copies and parts
-
-
-def astype(
-    e: Emitter,
-    x: Operand,
-    dtype: Operand,
-    order: Operand = "K",
-    casting: Operand = "unsafe",
-    subok: Operand = True,
-    copy: Operand = True,
-) -> Value:
-    """``ndarray.astype``."""
-    _order(order, "KA" if copy else "K")
-    target, value = as_dtype(dtype), e.array(x)
-    if target is None:
-        raise Unsupported("dtype=None")
-    if type(subok) is not bool or type(copy) is not bool or not isinstance(casting, str):
-        raise Unsupported("subok, copy or casting is not a constant")
-    if not np.can_cast(value.dtype, target, casting):  # type: ignore[arg-type]
-        raise WouldRaise(f"cannot cast from {value.dtype} to {target} with casting rule {casting}")
-    if not copy and value.dtype == target:
-        return back(e, x, value)
-    return back(e, x, _copied(e, value, target))
-
-
-_copied = copy
-
-
-def _copy_function(e: Emitter, a: Operand, order: Operand = "K") -> Value:
-    _order(order, "KACF")
-    return copy(e, e.array(a))
-
-
-def _copy_method(e: Emitter, a: Operand, order: Operand = "C") -> Value:
-    _order(order, "KACF")
-    return back(e, a, copy(e, e.array(a)))
-
-
-def _part(name: str, e: Emitter, val: Operand) -> Value:
-    """``x.real`` is a real array itself; ``x.imag`` of one is new read-only zeros."""
-    value = e.array(val)
-    if value.dtype.kind == "c":
-        return back(e, val, e.view(value, Part(name)))
-    if name == "real":
-        return back(e, val, value)
-    return back(e, val, e.fill(value.shape, 0, value.dtype))
-
-
-def _flip_axis(axis: int, e: Emitter, m: Operand) -> Value:
-    """``np.flipud`` and ``np.fliplr``."""
-    value = e.array(m)
-    if len(value.shape) <= axis:
-        raise WouldRaise(f"the input must have more than {axis} dimensions")
-    return flip(e, value, axis)
-
-
-def _reversed_axes(e: Emitter, a: Operand) -> Value:
-    return transpose(e, a)
 
 
 # The table
@@ -345,45 +289,15 @@ define(
 )
 define(
     "ravel",
-    functions(ravel, of_any.each_array, "ravel") + methods(ravel, of_any.each_array, "ravel"),
+    functions(ravel, example.orders, "ravel") + methods(ravel, example.orders, "ravel"),
 )
-define("flatten", methods(flatten, of_any.each_array, "flatten"))
-define(
-    "transpose",
-    functions(transpose, example.transposes, "transpose", "permute_dims")
-    + methods(_transpose_method, example.transpose_methods, "transpose")
-    + attribute(_reversed_axes, of_any.each_array, "T"),
-)
-define(
-    "swapaxes",
-    functions(swapaxes, example.swaps, "swapaxes")
-    + methods(swapaxes, example.swaps, "swapaxes", of_scalars=False),
-)
-define("moveaxis", functions(moveaxis, example.moves, "moveaxis"))
-define(
-    "squeeze",
-    functions(squeeze, example.squeezes, "squeeze") + methods(squeeze, example.squeezes, "squeeze"),
-)
-define("expand_dims", functions(expand_dims, example.expansions, "expand_dims"))
+define("flatten", methods(flatten, example.orders, "flatten"))
 define("broadcast_to", functions(broadcast_to, example.broadcasts, "broadcast_to"))
-define("flip", functions(flip, example.flips, "flip"))
-for _axis, _name in ((0, "flipud"), (1, "fliplr")):
-    define(_name, functions(partial(_flip_axis, _axis), of_any.each_array, _name))
+define("broadcast_arrays", functions(broadcast_arrays, example.together, "broadcast_arrays"))
 define(
     "repeat",
     functions(repeat, example.repeats, "repeat") + methods(repeat, example.repeats, "repeat"),
 )
 define("tile", functions(tile, example.tiles, "tile"))
+define("resize", functions(resize, example.resizes, "resize"))
 define("roll", functions(roll, example.rolls, "roll"))
-define("astype", methods(astype, example.casts, "astype"))
-define(
-    "copy",
-    functions(_copy_function, of_any.each_array, "copy")
-    + methods(_copy_method, of_any.each_array, "copy"),
-)
-for _name in ("real", "imag"):
-    _expand = partial(_part, _name)
-    define(
-        _name,
-        functions(_expand, of_any.each_array, _name) + attribute(_expand, of_any.each_array, _name),
-    )

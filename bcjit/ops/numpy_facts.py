@@ -2,21 +2,66 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 
-__all__ = ["CLIP_TAKES_ANY_INT", "COUNT_IS_PYTHON_INT", "POWER_READS_SCALARS", "ROUND_COPIES_INTS"]
+__all__ = [
+    "BROADCAST_KEEPS_ARRAYS",
+    "CLIP_TAKES_ANY_INT",
+    "COUNT_IS_PYTHON_INT",
+    "MESHES_ARE_A_TUPLE",
+    "POWER_READS_SCALARS",
+    "ROUND_COPIES_INTS",
+    "lacks",
+]
 
 _VERSION: Final = np.lib.NumpyVersion(np.__version__)
 
 _INTS: Final = np.zeros(1, np.int64)
 
+# broadcast_arrays gives those back that have the shape already; older ones do only where all have it.
+BROADCAST_KEEPS_ARRAYS: Final = np.broadcast_arrays(_INTS, 0)[0] is _INTS
 # clip ignores int limits that the dtype does not reach, and has the keywords min and max.
 CLIP_TAKES_ANY_INT: Final = _VERSION >= "2.1.0"
 # count_nonzero of all elements gives a Python int, not an intp.
 COUNT_IS_PYTHON_INT: Final = not isinstance(np.count_nonzero(np.zeros(1)), np.generic)
+# meshgrid gives open grids that are not copied in a tuple, not in a list.
+MESHES_ARE_A_TUPLE: Final = isinstance(np.meshgrid(0, copy=False, sparse=True), tuple)
 # ``array ** exponent`` looks at the value of a NumPy scalar or 0-d array, on which the dtype then depends.
 POWER_READS_SCALARS: Final = (np.ones(1, np.float16) ** np.int16(1)).dtype == np.float16
 # Rounding integers to integers gives a copy, not the array itself.
 ROUND_COPIES_INTS: Final = np.round(_INTS) is not _INTS
+
+
+def _refuses(target: Callable[..., object], *args: object, **keyword: object) -> bool:
+    try:
+        target(*args, **keyword)
+    except TypeError:
+        return True
+    return False
+
+
+# Keywords that some NumPy's functions in C do not have.
+_LACKING: Final = tuple(
+    (target, name)
+    for target, args, name, value in (
+        (np.array, (0,), "ndmax", 0),
+        (np.asanyarray, (0,), "copy", None),
+        (np.asanyarray, (0,), "device", None),
+        (np.ndarray.reshape, (_INTS, 1), "copy", None),
+    )
+    if _refuses(target, *args, **{name: value})
+)
+
+
+def lacks(target: Callable[..., object], name: str) -> bool:
+    """Whether a function of NumPy does not have a keyword that other versions of it have."""
+    code = getattr(getattr(target, "_implementation", target), "__code__", None)
+    if code is not None and not code.co_flags & _TAKES_ANY:
+        return name not in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return any(target is known and name == keyword for known, keyword in _LACKING)
+
+
+_TAKES_ANY: Final = 0x08  # CO_VARKEYWORDS

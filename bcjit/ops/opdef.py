@@ -17,6 +17,7 @@ import numpy as np
 from bcjit.records import dataclass
 
 __all__ = [
+    "Fact",
     "OpDef",
     "OpFailure",
     "Sample",
@@ -43,6 +44,16 @@ class Unsupported(OpFailure):
 
 class WouldRaise(OpFailure):
     """NumPy raises for these shapes, dtypes or constants: break, so that it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What an expand gives where the call's result is a Python value and no array: no node of a graph is made.
+
+    The value is made of dims, bools, texts, dtypes, classes, NumPy scalars, None, and tuples of those.
+    """
+
+    value: object
 
 
 @dataclass(frozen=True, slots=True)

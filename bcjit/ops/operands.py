@@ -28,6 +28,8 @@ __all__ = [
     "cast",
     "cast_can_fail",
     "check_dtype",
+    "check_host",
+    "check_order",
     "constant",
     "copy",
     "default_dtype",
@@ -40,6 +42,7 @@ __all__ = [
     "require_int64",
     "shape_argument",
     "size_of",
+    "sized",
     "weak_can_fail",
 ]
 
@@ -148,6 +151,26 @@ def shape_argument(e: Emitter, shape: Operand, *, minus_one: bool = False) -> Sh
             raise WouldRaise("negative dimensions are not allowed")
         dims.append(dim)
     return tuple(dims)
+
+
+def sized(e: Emitter, shape: Operand) -> Shape:
+    """Return the shape of a new array, which may be too large for memory or for NumPy."""
+    dims = shape_argument(e, shape)
+    if any(isinstance(dim, Expr) for dim in dims):
+        e.may_fail()
+    return dims
+
+
+def check_order(order: Operand) -> None:
+    """Raise unless this is an order of memory: what it means for a layout is not said here."""
+    if order is not None and (not isinstance(order, str) or order not in tuple("CFKA")):
+        raise WouldRaise("order must be one of 'C', 'F', 'A', or 'K'")
+
+
+def check_host(device: Operand, like: Operand = None) -> None:
+    """Raise `Unsupported` unless an array is to be NumPy's own."""
+    if device is not None or like is not None:
+        raise Unsupported("device= or like=")
 
 
 def require_default(value: object, default: object, name: str) -> None:

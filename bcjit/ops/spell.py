@@ -41,10 +41,11 @@ def methods(
 
 
 def attribute(expand: Expand, sampler: Sampler, name: str) -> list[Spelling]:
-    """Return the spellings as attribute that is read from arrays and NumPy scalars."""
+    """Return the spellings as attribute that is read from arrays and NumPy scalars, where this NumPy has it."""
     return [
         Spelling(
             attrgetter(name), expand, sampler, method=name, of_scalar=scalar, is_attribute=True
         )
-        for scalar in (False, True)
+        for scalar, owner in ((False, np.ndarray), (True, np.generic))
+        if hasattr(owner, name)
     ]

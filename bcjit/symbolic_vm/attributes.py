@@ -18,7 +18,7 @@ from bcjit._core import Dispatcher
 from bcjit.guards import GuardKind, Source, SourceKind
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.machine import Machine
-from bcjit.symbolic_vm.numpy_calls import call_op, describe
+from bcjit.symbolic_vm.numpy_calls import call_op, describe, from_fact
 from bcjit.symbolic_vm.operators import as_dim, from_dim, pytype_of
 from bcjit.symbolic_vm.realize import PLAIN_METACLASSES, member
 from bcjit.symbolic_vm.values import (
@@ -105,18 +105,6 @@ def has_attribute(vm: Machine, value: SymValue, name: str) -> bool:
 # ---------------------------------------------------------------------- arrays and builtin types
 def _array_attribute(vm: Machine, value: SymArray, name: str) -> SymValue:
     meta = value.meta
-    if name == "shape":
-        return SymTuple(None, tuple(from_dim(vm, dim) for dim in meta.shape))
-    if name == "size":
-        return from_dim(vm, meta.size)
-    if name == "nbytes":
-        return from_dim(vm, meta.size * meta.dtype.itemsize)
-    if name == "ndim":
-        return Known(None, meta.ndim)
-    if name == "itemsize":
-        return Known(None, meta.dtype.itemsize)
-    if name == "dtype":
-        return Known(None, meta.dtype)
     owner = meta.dtype.type if meta.is_scalar else np.ndarray
     found = ops.lookup_attribute(name, is_scalar=meta.is_scalar)
     if found is not None:
@@ -139,6 +127,10 @@ def _builtin_attribute(vm: Machine, value: SymValue, name: str) -> SymValue:
         return SymMethod(None, value, Known(None, raw))
     if isinstance(value, Known) and isinstance(value.value, np.dtype) and name in _DTYPE_FIELDS:
         return Known(None, getattr(value.value, name))
+    if isinstance(value, Known) and type(value.value) in _LIMITS:
+        found = getattr(value.value, name, MISSING)
+        if type(found) in (int, str) or isinstance(found, np.generic | np.dtype):
+            return from_fact(vm, found)
     if isinstance(value, SymScalar) and value.pytype is int and name in ("real", "numerator"):
         dim = as_dim(vm, value)
         assert dim is not None
@@ -147,7 +139,11 @@ def _builtin_attribute(vm: Machine, value: SymValue, name: str) -> SymValue:
 
 
 _METHOD_TYPES: Final = (str, bytes, tuple, int, float, complex, bool)
-_DTYPE_FIELDS: Final = ("kind", "itemsize", "name", "char", "num", "type", "str")
+_DTYPE_FIELDS: Final = (
+    "alignment", "byteorder", "char", "fields", "hasobject", "isbuiltin", "isnative", "itemsize", "kind", "name", "names",
+    "ndim", "num", "shape", "str", "subdtype", "type",
+)  # fmt: skip
+_LIMITS: Final = (np.finfo, np.iinfo)
 
 
 # ---------------------------------------------------------------------- objects from outside

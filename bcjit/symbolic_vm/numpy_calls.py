@@ -17,6 +17,7 @@ from bcjit import ops
 from bcjit.dims import Expr
 from bcjit.fx_graph import Node, NodeKind, nodes_in
 from bcjit.meta import ArrayMeta, Meta, ScalarMeta
+from bcjit.ops.index_tricks import INDEXED
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.state import Effect
@@ -33,12 +34,21 @@ from bcjit.symbolic_vm.values import (
     SymView,
 )
 
-__all__ = ["LONGEST", "call_op", "call_scalar", "describe", "no_rule", "operand", "slice_of"]
+__all__ = [
+    "LONGEST",
+    "call_op",
+    "call_scalar",
+    "describe",
+    "from_fact",
+    "no_rule",
+    "operand",
+    "slice_of",
+]
 
 _LEAF_TYPES: Final = (bool, int, float, complex, str, type(None), type(Ellipsis), type, np.dtype)
 
 
-def operand(vm: Machine, value: SymValue) -> tuple[object, object]:  # noqa: C901 - one branch a kind of value
+def operand(vm: Machine, value: SymValue) -> tuple[object, object]:  # noqa: C901, PLR0912 - one branch a kind of value
     """Return what the op table sees of a value, and what the graph holds of it.
 
     Raises
@@ -75,6 +85,8 @@ def operand(vm: Machine, value: SymValue) -> tuple[object, object]:  # noqa: C90
     elif isinstance(value, SymSlice):
         seen, held = _operands(vm, (value.start, value.stop, value.step))
         return slice(*seen), slice(*held)
+    elif isinstance(value, SymInstance) and value.pytype in INDEXED:
+        return value.obj, value.obj
     elif isinstance(value, SymInstance) and issubclass(value.pytype, np.ndarray):
         break_graph(because.NOT_NUMERIC, describe(value))
     return break_graph(because.NUMPY_UNSUPPORTED, f"an argument is {describe(value)}")
@@ -121,7 +133,11 @@ def call_op(
         break_graph(because.NUMPY_UNSUPPORTED, f"{_spelling(target)}: {error}")
     except ops.WouldRaise as error:
         break_graph(because.WOULD_RAISE, f"{_spelling(target)}: {error}")
-    if inferred.alias == "same" and not inferred.writes:
+    if inferred.fact is not None:
+        return from_fact(vm, inferred.fact.value)
+    results = inferred.results
+    multi = isinstance(results, tuple) and (bool(results) or inferred.is_list)
+    if not multi and inferred.alias == "same" and not inferred.writes:
         return vm.realize(_argument(args, kwargs, inferred.view_of))
     writes = tuple(_node(_argument(args, kwargs, place), vm) for place in inferred.writes)
     if any(map(_from_outside, writes)) and not _resumes_after_flag(
@@ -130,8 +146,6 @@ def call_op(
         # After a flag it could not be told whether the store was done: it can neither be repeated nor be left.
         break_graph(because.NUMPY_UNSUPPORTED, f"{_spelling(target)} into an array from outside")
     source = None if inferred.view_of is None else _argument(args, kwargs, inferred.view_of)
-    results = inferred.results
-    multi = isinstance(results, tuple) and bool(results)
     node = add_node(
         vm,
         target,
@@ -139,32 +153,70 @@ def call_op(
         {name: pair[1] for name, pair in pairs.items()},
         results if isinstance(results, tuple) else (results,),
         multi=multi,
-        view_of=None if source is None else _node(source, vm),
-        alias=inferred.alias,
+        view_of=None if source is None or multi else _node(source, vm),
+        alias="fresh" if multi else inferred.alias,
         writes=writes,
         can_fail=inferred.can_fail,
         op=op,
     )
-    if results == ():
-        return Known(None, None)
-    if isinstance(results, tuple):
-        return SymTuple(
-            None,
-            tuple(
-                _result(
-                    add_node(
-                        vm, operator.getitem, (node, index), {}, (meta,), can_fail=False, op=None
-                    ),
-                    meta,
-                )
-                for index, meta in enumerate(results)
-            ),
+    if multi:
+        items = _items_of(vm, node, inferred, args, kwargs)
+        return (
+            SymObject(None, list, vm.new_id(), items) if inferred.is_list else SymTuple(None, items)
         )
+    if isinstance(results, tuple):
+        return Known(None, None)
     if inferred.alias == "same" and source is not None:
         # The call gave back one of its arguments (``out=``, ``+=``): the same object.
         value = vm.realize(source)
         return vm.realize(value.items[0]) if isinstance(value, SymTuple) else value  # out=(x,)
     return _result(node, results)
+
+
+def _items_of(
+    vm: Machine,
+    node: Node,
+    inferred: ops.Inferred,
+    args: Sequence[SymValue],
+    kwargs: Mapping[str, SymValue],
+) -> tuple[SymValue, ...]:
+    """Return the results of a call that gives several: each shares memory with an argument of its own."""
+    assert isinstance(inferred.results, tuple)
+    items: list[SymValue] = []
+    for index, (meta, share) in enumerate(zip(inferred.results, inferred.shares, strict=True)):
+        alias, place = share
+        source = None if place is None else vm.realize(_argument(args, kwargs, place))
+        if source is not None and not isinstance(source, SymArray):
+            break_graph(because.NUMPY_UNSUPPORTED, "results that are items of an argument")
+        if alias == "same" and source is not None:
+            items.append(source)
+            continue
+        item = add_node(
+            vm,
+            operator.getitem,
+            (node, index),
+            {},
+            (meta,),
+            can_fail=False,
+            op=None,
+            view_of=None if source is None else source.node,
+            alias=alias,
+        )
+        items.append(_result(item, meta))
+    return tuple(items)
+
+
+def from_fact(vm: Machine, value: object) -> SymValue:
+    """Return a Python value that follows from what is known already; sizes stay symbolic."""
+    if isinstance(value, Expr):
+        simple = vm.env.simplify(value)
+        return SymScalar(None, int, simple) if isinstance(simple, Expr) else Known(None, simple)
+    if type(value) is tuple:
+        return SymTuple(None, tuple(from_fact(vm, item) for item in value))
+    if isinstance(value, np.generic):
+        meta = ArrayMeta((), value.dtype, is_scalar=True)
+        return SymArray(None, vm.graph.const(value, meta, line=vm.line), meta)
+    return Known(None, value)
 
 
 def _result(node: Node, meta: Meta) -> SymValue:

@@ -10,9 +10,12 @@ import operator
 from collections import deque
 from typing import Final
 
+import numpy as np
+
 import bcjit.symbolic_vm.break_reasons as because
 from bcjit import ops
 from bcjit.guards import GuardKind, Source, SourceKind, is_constant_key
+from bcjit.ops.index_tricks import INDEXED
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.finalisers import drop
 from bcjit.symbolic_vm.machine import Machine
@@ -28,6 +31,7 @@ from bcjit.symbolic_vm.values import (
     Known,
     Lazy,
     SymArray,
+    SymInstance,
     SymObject,
     SymScalar,
     SymSlice,
@@ -85,7 +89,24 @@ def get_item(vm: Machine, value: SymValue, key: SymValue) -> SymValue:
     if isinstance(value, Known) and isinstance(value.value, str | bytes | tuple):
         index = _index(vm, key)
         return fold(operator.getitem, value.value, index)
+    if isinstance(value, SymInstance) and value.pytype in INDEXED:
+        target = INDEXED[value.pytype]
+        op = ops.lookup(target)
+        assert op is not None
+        return call_op(vm, op, target, (value, key))
+    if isinstance(value, SymInstance) and value.pytype is type(np.s_):
+        return _index_itself(vm, value, key)
     return no_rule(f"{describe(value)}[...]", value)
+
+
+def _index_itself(vm: Machine, value: SymInstance, key: SymValue) -> SymValue:
+    """``np.s_[key]`` and ``np.index_exp[key]`` (NumPy ``lib/_index_tricks_impl.py``: ``IndexExpression``)."""
+    assert value.source is not None
+    source = Source(SourceKind.ATTR, "maketuple", value.source)
+    makes_tuple = vm.constant(vm.present(source, value.obj.maketuple), "np.s_")  # type: ignore[attr-defined]
+    key = vm.realize(key)
+    is_tuple = isinstance(key, SymTuple) or (isinstance(key, Known) and type(key.value) is tuple)
+    return key if is_tuple or not makes_tuple else SymTuple(None, (key,))
 
 
 def _item_of_outside(vm: Machine, value: SymObject, key: SymValue) -> SymValue | None:

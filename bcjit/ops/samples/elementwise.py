@@ -185,3 +185,7 @@ def copies(dtype: np.dtype[Any]) -> Iterator[Sample]:
     yield sample(grid[:, ::-1].copy(), np.ones((2, 3)), casting="unsafe")
     yield sample(grid.copy(), np.ones(3, np.float32), "no")
     yield sample(2, grid)
+    for mask in ([True, False, True], np.array([[True], [False]]), False, [1, 0, 1], [True, False]):
+        yield sample(grid.copy(), grid[:, ::-1].copy(), where=mask)
+        yield sample(grid.copy(), 1, where=mask)
+    yield sample(grid[:1].copy(), grid, where=[True])

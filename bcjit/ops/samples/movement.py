@@ -8,31 +8,47 @@ from typing import Any, Final
 import numpy as np
 
 from bcjit.ops.opdef import Sample, sample
-from bcjit.ops.samples.values import DTYPES, arrays, calls, each, numbers, tame
+from bcjit.ops.samples.values import DTYPES, arrays, calls, each, each_array, numbers, tame
 
 __all__ = [
-    "appends",
     "broadcasts",
     "casts",
-    "columns",
+    "casts_of_arrays",
+    "devices",
     "expansions",
     "flips",
-    "joins",
     "moves",
+    "orders",
+    "readings",
     "repeats",
     "reshape_methods",
     "reshapes",
+    "resizes",
+    "rolled_axes",
     "rolls",
     "squeezes",
-    "stacks",
     "swaps",
     "tiles",
+    "together",
     "transpose_methods",
     "transposes",
+    "turns",
 ]
 
 _SHAPES: Final = (-1, (6, 4), (4, -1), (2, 3, 4), (2, -1, -1), 24, (5, -1), (), (0,), 1, (12, 1, 1))
-reshapes: Final = each(*(sample(shape) for shape in (*_SHAPES, [-1, 2])), sample(-1, order="F"))
+reshapes: Final = each(
+    *(sample(shape) for shape in (*_SHAPES, [-1, 2])),
+    *(sample(shape, order=order) for shape in (-1, (4, -1), (3, 2, 4)) for order in "FA"),
+    sample(-1, order="K"),
+    sample((4, -1), copy=True),
+    sample((4, -1), copy=False),
+)
+orders: Final = calls(each_array, each(sample("F"), sample(order="K"), sample("A")))
+turns: Final = each(
+    *(sample(k) for k in (0, 1, 2, -1)), sample(1, (2, 0)), sample(axes=(0, 0)), sample(5, [-1, 1])
+)
+rolled_axes: Final = each(sample(1), sample(0, 2), sample(2, 1), sample(-1, -2), sample(0, 9))
+resizes: Final = each(sample(5), sample((2, 3)), sample((0, 2)), sample((7, 4)), sample(-1))
 reshape_methods: Final = calls(
     reshapes, each(sample(6, 4), sample(-1, 2), sample(3, -1, 1), sample(-1, -1))
 )
@@ -47,9 +63,28 @@ broadcasts: Final = each(
     sample((2, 3, 4)), sample((5, 2, 3, 4)), sample(4), sample((2, 2)), sample((7, 1, 3, 4))
 )
 flips: Final = each(sample(), sample(0), sample((0, -1)), sample(3), sample(axis=-1))
-repeats: Final = each(sample(2), sample(3, 1), sample(1), sample(0, axis=0), sample(-1))
+repeats: Final = each(
+    sample(2),
+    sample(3, 1),
+    sample(1),
+    sample(0, axis=0),
+    sample(-1),
+    sample([2, 0], 0),
+    sample((3,)),
+    sample([1, 2, 0], axis=1),
+)
 tiles: Final = each(sample(2), sample((2, 1, 3)), sample((1, 1)), sample((2, 1, 1, 2)), sample(0))
-rolls: Final = each(sample(1), sample(-2, 1), sample((1, 2), (0, -1)), sample(100, axis=0))
+rolls: Final = each(
+    sample(1),
+    sample(-2, 1),
+    sample((1, 2), (0, -1)),
+    sample(100, axis=0),
+    sample(1, (0, 1)),
+    sample((1, 2), 0),
+    sample((1, -4)),
+    sample((1, 1), (0, 0)),
+    sample((1, 2), (0, 1, 2)),
+)
 
 
 def squeezes(dtype: np.dtype[Any]) -> Iterator[Sample]:
@@ -60,53 +95,6 @@ def squeezes(dtype: np.dtype[Any]) -> Iterator[Sample]:
         yield sample(array, 0)
     yield sample(ones, axis=(0, 2))
     yield sample(ones, axis=-2)
-
-
-def joins(dtype: np.dtype[Any]) -> Iterator[Sample]:
-    """Sample ``concatenate`` and ``stack``."""
-    grid, other = numbers(dtype, 6).reshape(2, 3), np.ones((2, 3), np.float32)
-    yield sample((grid, grid))
-    yield sample([grid, other, grid[::-1]], axis=1)
-    yield sample([grid, other], -1)
-    yield sample([grid, other], None)
-    yield sample((grid, other[:, :1]), 1)
-    yield sample((grid, other[:1]), 1)
-    yield sample((grid, grid[0]))
-    yield sample((grid, other), axis=2)
-    yield sample((grid[0, 0], grid[1, 1]))
-    yield sample((grid, other), dtype=np.float64)
-    yield sample((grid, other), dtype=np.int8, casting="unsafe")
-    yield sample((grid, grid), dtype=np.int8)
-    yield sample([])
-
-
-def columns(dtype: np.dtype[Any]) -> Iterator[Sample]:
-    """Sample ``column_stack``."""
-    grid = numbers(dtype, 6).reshape(3, 2)
-    yield sample((grid[:, 0], np.ones(3, np.float32)))
-    yield sample([grid, grid[:, 0]])
-    yield sample((grid, np.ones(2)))
-
-
-def appends(dtype: np.dtype[Any]) -> Iterator[Sample]:
-    """Sample ``append``."""
-    grid = numbers(dtype, 6).reshape(3, 2)
-    for values in (grid, 1, [1.5, 2], np.ones((1, 2), np.float32), 2j):
-        yield sample(grid, values)
-        yield sample(grid, values, axis=0)
-    yield sample(grid[0, 0], 1)
-    yield sample(grid[0, 0], 1, 0)
-
-
-def stacks(dtype: np.dtype[Any]) -> Iterator[Sample]:
-    """Sample ``hstack`` and ``vstack``."""
-    grid, other = numbers(dtype, 6).reshape(2, 3), np.ones((2, 3), np.int16)
-    yield sample((grid, other))
-    yield sample([grid[0], other[1]])
-    yield sample([grid[0], other])
-    yield sample((grid[0, 0], other[0, 0], 1))
-    yield sample((grid[0], np.ones(2)))
-    yield sample((grid.reshape(1, 2, 3), other.reshape(1, 2, 3)), dtype=np.float64)
 
 
 def casts(dtype: np.dtype[Any]) -> Iterator[Sample]:
@@ -121,3 +109,43 @@ def casts(dtype: np.dtype[Any]) -> Iterator[Sample]:
     yield sample(array, np.float64, copy=False)
     yield sample(array, np.int8, casting="safe")
     yield sample(array, dtype=np.float32, casting="same_kind")
+    for order in "CFA":
+        yield sample(array.reshape(2, 4), dtype, order, copy=False)
+        yield sample(array.reshape(2, 4), np.complex128, order)
+    yield sample(array, None)
+
+
+def casts_of_arrays(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``np.astype``."""
+    array = numbers(dtype, 8)
+    yield sample(array, np.float32)
+    yield sample(array, dtype, copy=False)
+    yield sample(array, dtype)
+
+
+def readings(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``view``."""
+    array = numbers(dtype, 8)
+    for target in (np.int32, "f8", "u1", dtype, np.ndarray, np.complex128):
+        yield sample(array, target)
+        yield sample(array.reshape(2, 4).T, target)
+    yield sample(array)
+    yield sample(array[0])
+    yield sample(array[:3], np.complex128)
+    yield sample(np.array(array[0]), np.int64)
+
+
+def devices(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``to_device``."""
+    yield sample(tame(dtype, 2), "cpu")
+    yield sample(tame(dtype, 2), "gpu")
+
+
+def together(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``broadcast_arrays``."""
+    row = tame(dtype, 3)
+    yield sample(row, np.ones((2, 1)), row)
+    yield sample(row, row[:1], subok=True)
+    yield sample(row, 2.5)
+    yield sample(row, row[:2])
+    yield sample()
