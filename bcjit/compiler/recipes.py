@@ -28,6 +28,7 @@ from bcjit.symbolic_vm.values import (
     SymMethod,
     SymNew,
     SymObject,
+    SymRandom,
     SymRange,
     SymScalar,
     SymSlice,
@@ -211,7 +212,7 @@ class RecipeMaker:
             return FromSource(value.source)
         if isinstance(value, Known):
             return Literal(value.value)
-        if isinstance(value, SymArray):
+        if isinstance(value, SymArray | SymRandom):
             return FromGraph(value.node)
         if isinstance(value, SymScalar):
             return FromGraph(value.payload)

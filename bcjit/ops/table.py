@@ -5,7 +5,9 @@ Op modules call `define` when they are imported; ``bcjit.ops`` imports them all.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from types import BuiltinFunctionType
 from typing import Final
 
@@ -22,6 +24,8 @@ _OPS: Final[dict[str, OpDef]] = {}
 _BY_IDENTITY: Final[dict[int, OpDef]] = {}
 _BY_UFUNC_METHOD: Final[dict[tuple[int, str], OpDef]] = {}
 _ATTRIBUTES: Final[dict[tuple[str, bool, bool], tuple[OpDef, Target]]] = {}
+# Modules of NumPy that it imports when they are first used -> our module that has their rows, and the name they define last.
+_LATER: Final[dict[str, tuple[str, str]]] = {"numpy.random": ("bcjit.ops.random", "test")}
 
 
 def define(name: str, spellings: Iterable[Spelling], ulp: int = 0) -> OpDef:
@@ -66,7 +70,21 @@ def lookup(target: object) -> OpDef | None:
     if owner is not None:
         assert isinstance(target, BuiltinFunctionType)
         return _BY_UFUNC_METHOD.get((id(owner), target.__name__))
-    return _BY_IDENTITY.get(id(target))
+    found = _BY_IDENTITY.get(id(target))
+    if found is None and _LATER and _load_rows():
+        return lookup(target)
+    return found
+
+
+def _load_rows() -> bool:
+    """Add the rows of modules that the program has imported by now; whether there were any."""
+    loaded = False
+    for name, (rows, last) in tuple(_LATER.items()):
+        module = sys.modules.get(name)
+        if module is not None and last in vars(module) and _LATER.pop(name, None) is not None:
+            import_module(rows)
+            loaded = True
+    return loaded
 
 
 def lookup_method(name: str, *, is_scalar: bool = False) -> tuple[OpDef, Target] | None:
@@ -81,4 +99,7 @@ def lookup_attribute(name: str, *, is_scalar: bool = False) -> tuple[OpDef, Targ
 
 def all_ops() -> tuple[OpDef, ...]:
     """Return every entry, in the order of definition."""
+    for name in tuple(_LATER):
+        import_module(name)
+    _load_rows()
     return tuple(_OPS.values())

@@ -20,6 +20,7 @@ from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import call_op, describe
 from bcjit.symbolic_vm.operators import as_dim, from_dim, pytype_of
+from bcjit.symbolic_vm.random_generators import generator_method, is_generator
 from bcjit.symbolic_vm.realize import PLAIN_METACLASSES, member
 from bcjit.symbolic_vm.values import (
     DELETED,
@@ -75,6 +76,10 @@ def get_attribute(vm: Machine, value: SymValue, name: str, call_property: CallPr
     value = vm.realize(value)
     if isinstance(value, SymArray):
         return _array_attribute(vm, value, name)
+    if is_generator(value):
+        method = generator_method(value, name)
+        if method is not None:
+            return method
     if isinstance(value, SymInstance | SymNew):
         return _instance_attribute(vm, value, name, call_property)
     if isinstance(value, Known):
