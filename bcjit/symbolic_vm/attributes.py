@@ -104,6 +104,11 @@ def has_attribute(vm: Machine, value: SymValue, name: str) -> bool:
         issubclass(pytype, np.generic)
     ):
         return raw_in_mro(pytype, name) is not MISSING  # not hasattr: the metaclass has more
+    value = vm.realize(value)
+    if is_generator(value):
+        missing = raw_in_mro(pytype, name) is MISSING
+        if missing or generator_method(value, name) is not None:
+            return not missing
     return break_graph(because.ATTRIBUTE, f"hasattr(..., {name!r}) of {describe(value)}")
 
 
@@ -217,7 +222,10 @@ def _class_attribute(vm: Machine, value: Known, cls: type, name: str) -> SymValu
         if isinstance(raw, types.MethodDescriptorType | types.WrapperDescriptorType):
             return Known(None, raw)
         return break_graph(because.ATTRIBUTE, f"{cls.__name__}.{name}")
-    return _bind_in_class(vm, value, Source(SourceKind.MRO, name, value.source), raw, name)
+    in_class = Source(SourceKind.MRO, name, value.source)
+    if ops.lookup(raw) is not None:  # methods of random generators, of Cython's own type
+        return vm.realize(Lazy(in_class, raw))
+    return _bind_in_class(vm, value, in_class, raw, name)
 
 
 def _bind_in_class(
