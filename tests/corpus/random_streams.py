@@ -99,16 +99,8 @@ def interleaves_streams_under_several_names():
         return x, y, z, np.random.randint(9), a is b, own
 
     def make(same):
+        RNG.bit_generator.state = rng(8).bit_generator.state
         first = rng()
         return args(first, first if same else rng(4), {"rng": first})
 
-    def restart(_number):
-        RNG.bit_generator.state = rng(8).bit_generator.state
-
-    return world(
-        fn,
-        lambda: make(True),
-        lambda: make(False),
-        watch=lambda: RNG,
-        between=restart,
-    )
+    return world(fn, lambda: make(True), lambda: make(False), watch=lambda: RNG)
