@@ -9,6 +9,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import pickle
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -583,3 +585,19 @@ def test_every_public_name_is_in_the_table_or_has_its_reason():
     known = set(dir(np.random)) | set(dir(np.random.Generator)) | set(dir(np.random.RandomState))
     assert set(UNSUPPORTED) <= known
     assert not any(ops.lookup(vars(np.random).get(name)) for name in UNSUPPORTED)
+
+
+def test_the_rows_are_loaded_when_a_program_draws():
+    program = """
+import sys, bcjit, numpy as np
+f = bcjit.compile(lambda x: np.add(x, 1), backend="eager")
+g = bcjit.compile(lambda x: x + np.random.rand(), backend="eager")
+f(np.ones(2))
+print("numpy.random" in sys.modules, "bcjit.ops.random" in sys.modules)
+g(np.ones(2)), g(np.ones(2))
+print("bcjit.ops.random" in sys.modules, [n.draws for graph in g.graphs for n in graph.calls])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == ["False False", "True [True, False]"]
