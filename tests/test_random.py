@@ -597,7 +597,24 @@ print("numpy.random" in sys.modules, "bcjit.ops.random" in sys.modules)
 g(np.ones(2)), g(np.ones(2))
 print("bcjit.ops.random" in sys.modules, [n.draws for graph in g.graphs for n in graph.calls])
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.splitlines() == ["False False", "True [True, False]"]
+    assert output_of(program) == ["False False", "True [True, False]"]
+
+
+def test_what_a_program_put_into_the_module_is_not_taken_for_numpys():
+    program = """
+import bcjit, numpy as np
+class RandomState(np.random.RandomState):
+    pass
+np.random.normal = lambda *args, **kwargs: "mine"
+np.random.RandomState = RandomState
+f = bcjit.compile(lambda: (np.random.normal(), np.random.seed(1), np.random.rand()), backend="eager")
+g = bcjit.compile(lambda: type(np.random.RandomState(1)).__module__, backend="eager")
+print(f()[0], g())
+print([n.name for graph in f.graphs for n in graph.nodes if n.draws])
+"""
+    assert output_of(program) == ["mine __main__", "['seed', 'rand']"]
+
+
+def output_of(program):
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()

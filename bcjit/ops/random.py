@@ -7,6 +7,7 @@ A row is a name and a rule; parameters and defaults are those that NumPy's own s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MethodType
 from typing import Any, Final
 
 import numpy as np
@@ -76,16 +77,12 @@ def _define_all() -> None:
         spellings = []
         for owner in (random.RandomState, random.Generator):
             method = vars(owner).get(name)
-            if method is not None:
-                typed = owner is random.Generator and name in _TYPED
+            if method is not None and _is_numpys(owner):
+                typed = owner.__name__ == "Generator" and name in _TYPED
                 spellings.append(_spelling(method, rules.typed_floats if typed else rule, owner))
-        function = vars(random).get(name)
-        if function is not None:
-            spellings.append(_spelling(function, rule, None))
-        if name == "random_sample":
-            spellings += [
-                _spelling(vars(random)[alias], rule, None, function) for alias in ("ranf", "sample")
-            ]
+        names = ("random_sample", "ranf", "sample") if name == "random_sample" else (name,)
+        functions = filter(_is_numpys, map(vars(random).get, names))
+        spellings += [_spelling(function, rule, None) for function in functions]
         define(f"random.{name}", spellings)
     for name in ("SeedSequence", "MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64", "RandomState"):
         _define_constructor(name, vars(random)[name])
@@ -93,18 +90,28 @@ def _define_all() -> None:
     _define_constructor("default_rng", random.Generator)
 
 
-def _spelling(
-    target: Callable[..., Any],
-    rule: Rule,
-    owner: type | None,
-    like: Callable[..., Any] | None = None,
-) -> Spelling:
+def _is_numpys(target: object) -> bool:
+    """Whether what a name of the module means is NumPy's: by now the program may have put something else there."""
+    if isinstance(target, type):
+        return bool(target.__flags__ & _IMMUTABLE) and target.__module__.startswith("numpy.random.")
+    if type(target) is MethodType:
+        return vars(np.random.mtrand.RandomState).get(target.__name__) is target.__func__
+    own = type(target).__name__ == "cython_function_or_method"
+    return own and str(target.__module__).startswith("numpy.random")
+
+
+_IMMUTABLE: Final = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE
+
+
+def _spelling(target: Callable[..., Any], rule: Rule, owner: type | None) -> Spelling:
     name = f"{'module' if owner is None else owner.__name__}.{target.__name__}"
-    return Spelling(target, Draw(target, rule, owner, like or target), getattr(example, name))
+    return Spelling(target, Draw(target, rule, owner), getattr(example, name))
 
 
 def _define_constructor(name: str, made: type) -> None:
     target = vars(np.random)[name]
+    if not _is_numpys(target):
+        return
     expand = Constructor(target, made, _SEED_NAMES.get(name, "seed"))
     spelling = Spelling(target, expand, getattr(example, f"new.{name}"))
     define(f"random.{name}", [spelling])

@@ -80,30 +80,34 @@ class Draw:
     Parameters
     ----------
     target
-        The function; a method of `owner` if that is not None, else a function of the module, of NumPy's own RandomState.
-    like
-        The function whose signature it has, where it does not say its own.
+        The function.
+    rule
+        What it gives.
+    owner
+        The class of which it is a method; None for a function of the module, of NumPy's own RandomState.
     """
 
-    __slots__ = ("_like", "_owner", "_rule", "_target")
+    __slots__ = ("_owner", "_rule", "_target")
 
     def __init__(
         self,
         target: Callable[..., object],
         rule: Rule,
         owner: type | None,
-        like: Callable[..., object],
     ) -> None:
         self._target = target
         self._rule = rule
         self._owner = owner
-        self._like = like
 
     @property
     def __signature__(self) -> inspect.Signature:
         """The emitter, and the parameters of NumPy's function."""
         emitter = inspect.Parameter("e", inspect.Parameter.POSITIONAL_ONLY)
-        found = list(inspect.signature(self._like).parameters.values())
+        found = list(inspect.signature(self._target).parameters.values())
+        if [parameter.name for parameter in found] == ["args", "kwargs"]:  # ranf and sample
+            found = [
+                inspect.Parameter("size", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None)
+            ]
         if self._owner is not None:
             found[0] = inspect.Parameter("generator", inspect.Parameter.POSITIONAL_ONLY)
         return inspect.Signature([emitter, *found])

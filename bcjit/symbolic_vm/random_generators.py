@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TypeGuard
+from typing import Final, TypeGuard
 
 from bcjit.fx_graph import Node
 from bcjit.meta import ObjectMeta
@@ -13,7 +13,7 @@ from bcjit.symbolic_vm.values import Known, SymInstance, SymMethod, SymRandom, S
 
 __all__ = ["generator_method", "generator_node", "is_generator"]
 
-_NAMES = frozenset(
+_NAMES: Final = frozenset(
     {
         "Generator",
         "RandomState",
@@ -25,6 +25,8 @@ _NAMES = frozenset(
         "SFC64",
     }
 )
+
+_IMMUTABLE: Final = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE
 
 
 def is_generator(value: SymValue) -> TypeGuard[SymInstance | SymRandom]:
@@ -54,6 +56,8 @@ def generator_node(vm: Machine, value: SymInstance | SymRandom) -> Node:
 
 def generator_method(value: SymInstance | SymRandom, name: str) -> SymMethod | None:
     """Return ``generator.name`` if it is a method of its class, which is guarded and cannot be changed."""
+    if not value.pytype.__flags__ & _IMMUTABLE:
+        return None
     raw = vars(value.pytype).get(name)
     if type(raw).__name__ != "cython_function_or_method":
         return None
