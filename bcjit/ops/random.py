@@ -81,7 +81,9 @@ def _define_all() -> None:
                 typed = owner.__name__ == "Generator" and name in _TYPED
                 spellings.append(_spelling(method, rules.typed_floats if typed else rule, owner))
         names = ("random_sample", "ranf", "sample") if name == "random_sample" else (name,)
-        functions = filter(_is_numpys, map(vars(random).get, names))
+        functions = filter(
+            _is_numpys, (vars(random)[alias] for alias in names if alias in vars(random))
+        )
         spellings += [_spelling(function, rule, None) for function in functions]
         define(f"random.{name}", spellings)
     for name in ("SeedSequence", "MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64", "RandomState"):
