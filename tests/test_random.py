@@ -6,6 +6,7 @@ The corpus (``corpus/random_streams.py``) goes through the sweeps, the table tes
 
 from __future__ import annotations
 
+import gc
 import pickle
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from random_programs import (
     CAPTURED,
     legacy,
     of_an_argument,
+    of_items,
     rng,
     unused_draws,
     vector,
@@ -150,6 +152,15 @@ def test_capture_leaves_generators_alone():
     bcjit.compile(of_an_argument, backend=backend)(vector(), mine)
     assert seen == [(np.random.Generator, mine, before)]
     assert pickle.dumps(mine) != before
+
+
+def test_nothing_keeps_a_generator():
+    compiled = bcjit.compile(of_items, backend="eager")
+    mine, unused = rng(), rng()
+    compiled(vector(), mine)
+    compiled(vector(), mine)
+    gc.collect()
+    assert sys.getrefcount(mine) == sys.getrefcount(unused)
 
 
 # ---------------------------------------------------------------------- what graphs say
