@@ -1,6 +1,6 @@
 """What is known of a value before it exists: shape and dtype of arrays, type of Python scalars; runs no user code.
 
-``ArrayMeta`` and ``ScalarMeta`` are the two kinds of ``Meta``; ``SourceLine`` is a user's line. This module must not
+``ArrayMeta``, ``ScalarMeta`` and ``ObjectMeta`` are the kinds of ``Meta``; ``SourceLine`` is a user's line. This module must not
 hold values, nor know how a function computes its result.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 from bcjit.dims import Dim, is_dim, product
 from bcjit.records import dataclass
 
-__all__ = ["ArrayMeta", "Meta", "ScalarMeta", "SourceLine", "meta_of"]
+__all__ = ["ArrayMeta", "Meta", "ObjectMeta", "ScalarMeta", "SourceLine", "meta_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,17 @@ class ScalarMeta:
         return self.pytype.__name__
 
 
-Meta: TypeAlias = ArrayMeta | ScalarMeta
+@dataclass(frozen=True, slots=True)
+class ObjectMeta:
+    """An opaque object of NumPy's: a random generator, or what one is made of. It is passed on, and drawn from."""
+
+    pytype: type
+
+    def __str__(self) -> str:
+        return self.pytype.__name__
+
+
+Meta: TypeAlias = ArrayMeta | ScalarMeta | ObjectMeta
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,12 @@ from bcjit.ops.emitter import (
 )
 from bcjit.ops.scalar_functions import CAST, SELECT
 
+GENERATORS = (
+    np.random.Generator,
+    np.random.RandomState,
+    np.random.BitGenerator,
+    np.random.SeedSequence,
+)
 PYTHON_SCALARS = (bool, int, float, complex)
 
 
@@ -48,6 +54,9 @@ class NumpyEmitter:
 
     def item(self, value, pytype):
         return pytype(value[()])
+
+    def object_type(self, operand):
+        return type(operand) if isinstance(operand, GENERATORS) else None
 
     def may_fail(self):
         pass
@@ -139,3 +148,10 @@ class NumpyEmitter:
     def lib_call(self, function, operands, options, results):
         got = function(*operands, **options)
         return tuple(np.asarray(g) for g in got) if isinstance(got, tuple) else (np.asarray(got),)
+
+    def draw(self, function, operands, options, results):
+        got = function(*operands, **options)
+        return (np.asarray(got),) if results else ()
+
+    def make(self, function, operands, pytype):
+        return function(*operands)

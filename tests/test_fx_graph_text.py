@@ -51,7 +51,7 @@ def test_text_shows_results_effects_and_lines():
         "  getitem = modf[0]                              float64[s0], same as modf\n"
         "  ravel = numpy.ravel(getitem)                   float64[s0], maybe view of getitem\n"
         "  setitem: x[0:s0, None] = ravel                 writes x                            # model.py:12\n"
-        "  rand = numpy.random.RandomState.rand(3)        float64[s0], draws\n"
+        "  rand = numpy.random.rand(3)                    float64[s0], draws\n"
         "  sum = numpy.ndarray.sum(rand, axis=0)          scalar float64\n"
         "  return (sum, take, 2*s0)"
     )

@@ -1,15 +1,16 @@
 """The op table against NumPy: every spelling, every sample, every dtype."""
 
+import copy
 import warnings
 
 import numpy as np
 import pytest
 
 from bcjit.dims import Expr, ShapeEnv, evaluate
-from bcjit.meta import ArrayMeta, ScalarMeta
+from bcjit.meta import ArrayMeta, ObjectMeta, ScalarMeta
 from bcjit.ops import Fact, Unsupported, WouldRaise, all_ops, infer, lookup
 from bcjit.ops.samples.values import DTYPES
-from tests.ops_emitter import NumpyEmitter
+from tests.ops_emitter import GENERATORS, NumpyEmitter
 
 SPELLINGS = [
     pytest.param(op, spelling, id=f"{op.name}-{i}")
@@ -44,7 +45,7 @@ class Abstraction:
             return tuple(self.of(item) for item in value)
         if isinstance(value, list):
             return [self.of(item) for item in value]
-        return value
+        return ObjectMeta(type(value)) if isinstance(value, GENERATORS) else value
 
     def shape(self, shape):
         return tuple(evaluate(dim, self.bindings) for dim in shape)
@@ -65,7 +66,24 @@ def duplicate(value, memo):
         return tuple(duplicate(item, memo) for item in value)
     if isinstance(value, list):
         return [duplicate(item, memo) for item in value]
-    return value
+    return copy.deepcopy(value) if isinstance(value, GENERATORS) else value
+
+
+def stream(generator=None):
+    """Return where a generator's stream stands, without one NumPy's own."""
+    if generator is None:
+        return frozen(np.random.get_state())
+    if isinstance(generator, np.random.RandomState):
+        return frozen(generator.get_state(legacy=False))
+    return frozen(getattr(generator, "bit_generator", generator).state)
+
+
+def frozen(state):
+    if isinstance(state, dict):
+        return {name: frozen(value) for name, value in state.items()}
+    if isinstance(state, tuple):
+        return tuple(map(frozen, state))
+    return state.tobytes() if isinstance(state, np.ndarray) else state
 
 
 COMPARISONS = frozenset({"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"})
@@ -102,12 +120,13 @@ def run(target, one):
     args = duplicate(one.args, memo)
     kwargs = {name: duplicate(value, memo) for name, value in one.kwargs.items()}
     before = duplicate(args, {})
+    np.random.seed(5)
     result, error, noisy = call(target, args, kwargs)
     return args, kwargs, before, result, error, noisy
 
 
 def check_result(value, meta, abstraction, where):
-    if isinstance(meta, ScalarMeta):
+    if isinstance(meta, ScalarMeta | ObjectMeta):
         assert type(value) is meta.pytype, where
         return
     assert isinstance(value, np.generic) == meta.is_scalar, (where, type(value))
@@ -118,6 +137,9 @@ def check_result(value, meta, abstraction, where):
 def check_alias(value, share, args, kwargs, where):
     alias, place = share
     if isinstance(value, np.generic):
+        return
+    if isinstance(value, GENERATORS):
+        assert any(value is arg for arg in args) == (alias == "same"), where
         return
     if alias == "fresh":
         for other in [*args, *kwargs.values()]:
@@ -190,6 +212,8 @@ def check_expand(op, spelling, one, args, kwargs, result, where):
     memo = {}
     again = duplicate(one.args, memo)
     named = {name: duplicate(value, memo) for name, value in one.kwargs.items()}
+    state = stream()
+    np.random.seed(5)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         got = spelling.expand(NumpyEmitter(), *again, **named)
@@ -202,6 +226,9 @@ def check_expand(op, spelling, one, args, kwargs, result, where):
     for mine, theirs in zip([*again, *named.values()], [*args, *kwargs.values()], strict=True):
         if isinstance(theirs, np.ndarray):
             assert_same(mine, theirs, op.ulp, where)
+        if isinstance(theirs, GENERATORS):
+            assert stream(mine) == stream(theirs), where
+    assert stream() == state, where
 
 
 def assert_same(got, want, ulp, where):
@@ -211,6 +238,9 @@ def assert_same(got, want, ulp, where):
             assert_same(one, other, ulp, where)
         return
     assert type(got) is type(want), where
+    if isinstance(want, GENERATORS):
+        assert stream(got) == stream(want), where
+        return
     if want is None or not isinstance(want, np.ndarray | np.generic):
         assert got == want or repr(got) == repr(want) == "nan", where
         return

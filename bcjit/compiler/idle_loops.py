@@ -44,7 +44,7 @@ def idle_loop(cache: CodeCache, record: CacheEntry) -> frozenset[int]:
 def _works(entry: CacheEntry) -> bool:
     """Whether a part does what plain Python would not do as fast.
 
-    It computes on an array (reading and writing items is not that), or calls a function that is compiled by itself.
+    It computes on an array (reading and writing items is not that, nor drawing one), or calls a function that is compiled by itself.
     """
     calls = entry.cause is not None and entry.cause.reason.code in _CALLS
     return calls or any(_computes(call) for call in entry.graph.calls)
@@ -54,7 +54,7 @@ _CALLS: Final = ("BRK006", "BRK007")  # a call that was not inlined: of its own 
 
 
 def _computes(call: Node) -> bool:
-    if call.target in (operator.getitem, operator.setitem):
+    if call.draws or call.target in (operator.getitem, operator.setitem):
         return False
     metas = [*call.meta, *(m for node in call.uses() for m in node.meta)]
     return any(isinstance(meta, ArrayMeta) and meta.ndim > 0 for meta in metas)

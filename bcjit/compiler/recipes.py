@@ -30,6 +30,7 @@ from bcjit.symbolic_vm.values import (
     SymMethod,
     SymNew,
     SymObject,
+    SymRandom,
     SymRange,
     SymScalar,
     SymSlice,
@@ -215,7 +216,7 @@ class RecipeMaker:
             if type(value.value) is np.iinfo:
                 return self._build("iinfo", Known(None, value.value.dtype))
             return Literal(value.value)
-        if isinstance(value, SymArray):
+        if isinstance(value, SymArray | SymRandom):
             return FromGraph(value.node)
         if isinstance(value, SymScalar):
             return FromGraph(value.payload)

@@ -55,7 +55,9 @@ class CodegenResult:
     namespace: dict[str, object]  # its globals
     line_to_node: dict[int, Node]  # a line's node; nodes nested in a line belong to the outermost
     variables: dict[str, Node]  # local variable -> node
-    refuses_warnings: bool  # whatever would warn raises TypeError instead, and nothing visible has been done by then
+    refuses_warnings: (
+        bool  # whatever would warn raises TypeError instead, and can be done again then
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,11 +190,22 @@ def _write(graph: Graph, plan: _Plan) -> CodegenResult:
     namespace = {
         **renderer.namespace, "__name__": "bcjit.graph", "__warningregistry__": 0,
     }  # fmt: skip
-    refuses = all(
-        not node.visible and (not node.can_fail or warns_here(node)) for node in graph.calls
-    )
     source = "\n".join(lines) + "\n"
-    return CodegenResult(source, name, namespace, line_to_node, variables, refuses)
+    return CodegenResult(source, name, namespace, line_to_node, variables, _refuses(graph))
+
+
+def _refuses(graph: Graph) -> bool:
+    """Whether all that would warn raises instead, and can then be done again.
+
+    A draw checks its arguments in C code, and then draws. What writes and fails must say by its flag that the write is done, unless
+    all is run again: where no draw can be seen, a write into an array of the graph's own.
+    """
+    drawn = any(node.draws and node.visible for node in graph.calls)
+    return all(
+        (not node.can_fail or node.draws or warns_here(node))
+        and not (node.writes and (node.visible or (drawn and node.can_fail)))
+        for node in graph.calls
+    )
 
 
 def _last_reads(plan: _Plan) -> list[list[str]]:
@@ -262,7 +275,7 @@ def _function(result: CodegenResult) -> GraphFunction:
 
 
 def refuses_warnings(function: Callable[..., object]) -> bool:
-    """Whether this is a graph's function in which every warning of NumPy's raises, before anything visible is done.
+    """Whether this is a graph's function in which every warning of NumPy's raises, and what raises it can be done again.
 
     So it is where C code that the function itself calls would warn. Python code of NumPy's has frames of its own,
     to which its warnings belong.

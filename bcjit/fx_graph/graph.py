@@ -137,7 +137,7 @@ class Graph:
         writes
             Operands whose memory the call writes; that others see it is assumed (see `Node.visible`).
         draws
-            Whether it advances a random stream.
+            Whether it advances a random stream, or makes one; that others see it is assumed (see `Node.visible`).
         can_fail
             Whether it may raise or warn.
         name

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from bcjit.dims import Symbol
 from bcjit.fx_graph.dependencies import misplaced
 from bcjit.fx_graph.node import Node, NodeKind, exprs_in, leaves
-from bcjit.meta import ArrayMeta, ScalarMeta
+from bcjit.meta import ArrayMeta, ObjectMeta, ScalarMeta
 
 if TYPE_CHECKING:
     from bcjit.fx_graph.graph import Graph
@@ -67,7 +67,7 @@ def _users(graph: Graph) -> Iterator[str]:
 def _metas(graph: Graph) -> Iterator[str]:
     """Every value has a meta, and only values are used."""
     for node in graph.nodes:
-        if not all(isinstance(meta, ArrayMeta | ScalarMeta) for meta in node.meta):
+        if not all(isinstance(meta, ArrayMeta | ScalarMeta | ObjectMeta) for meta in node.meta):
             yield f"{node.name} has a meta of the wrong type: {node.meta}"
         wanted = 0 if node.kind is NodeKind.OUTPUT else 1
         simple = node.kind in (NodeKind.INPUT, NodeKind.CONST, NodeKind.OUTPUT)

@@ -60,7 +60,7 @@ class Node:
     view_of: Node | None = None  # the operand whose memory the result shares, or may share
     alias: Alias = "fresh"  # how: not at all, a view, perhaps (reshape), or the very same object
     writes: tuple[Node, ...] = ()  # operands whose memory the call writes
-    draws: bool = False  # the call advances a random stream
+    draws: bool = False  # the call advances a random stream, or makes one: never dropped, merged or done again
     # The effect reaches what was there before the graph: an input's memory, a random stream. A write into an array
     # that the graph itself made is an effect for the order of calls, but running all again undoes it.
     visible: bool = False

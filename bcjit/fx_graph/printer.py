@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
+from types import MethodType
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -24,6 +25,8 @@ _LONGEST_INT: Final = 192
 _PUBLIC_MODULES: Final = {
     "_operator": "operator",
     "numpy._core.numeric": "numpy",
+    "numpy.random": "numpy.random",
+    "numpy.random._generator": "numpy.random",
     "numpy.random.mtrand": "numpy.random",
 }
 
@@ -45,6 +48,8 @@ def target_name(target: object) -> str:
         return type(target).__name__
     if isinstance(target, np.ufunc) and getattr(np, name, None) is target:
         return f"numpy.{name}"  # ufuncs of NumPy 2.0 do not know their module
+    if type(target) is MethodType and _PUBLIC_MODULES.get(target.__module__) == "numpy.random":
+        return f"numpy.random.{target.__name__}"  # its functions are methods of one RandomState
     name = name.rpartition("<locals>.")[2]
     if isinstance(owner, type):
         return _qualified(owner.__module__, f"{owner.__qualname__}.{name.rpartition('.')[2]}")

@@ -178,6 +178,9 @@ class Emitter(Protocol):
     def item(self, value: Value, pytype: type) -> Operand:
         """Return a 0-d value as Python bool, int, float or complex."""
 
+    def object_type(self, operand: Operand) -> type | None:
+        """Return the class of an opaque object (a random generator), None for anything else."""
+
     def may_fail(self) -> None:
         """Say that the call can raise or warn for some values, where the primitives do not imply it."""
 
@@ -241,3 +244,17 @@ class Emitter(Protocol):
         results: Sequence[tuple[Shape, DType]],
     ) -> tuple[Value, ...]:
         """LibCall: a library routine, opaque but for its results."""
+
+    def draw(
+        self,
+        function: Callable[..., object],
+        operands: Sequence[Operand],
+        options: Mapping[str, Operand],
+        results: Sequence[tuple[Shape, DType]],
+    ) -> tuple[Value, ...]:
+        """Rng: ``function(*operands, **options)`` draws new arrays from a random stream, after it has checked its arguments."""
+
+    def make(
+        self, function: Callable[..., object], operands: Sequence[Operand], pytype: type
+    ) -> Operand:
+        """Rng: ``function(*operands)`` makes a new generator, an opaque object of this class."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from bcjit.dims import ShapeEnv, ShapeMismatch, Undecidable
-from bcjit.meta import ArrayMeta, Meta, ScalarMeta
-from bcjit.ops.meta_emitter import Argument, MetaEmitter, MetaValue, Sharing
+from bcjit.meta import ArrayMeta, Meta, ObjectMeta, ScalarMeta
+from bcjit.ops.meta_emitter import Argument, MetaEmitter, MetaObject, MetaValue, Sharing
 from bcjit.ops.numpy_facts import lacks
 from bcjit.ops.opdef import Fact, OpDef, Spelling, Unsupported, WouldRaise, declared
 from bcjit.records import dataclass
@@ -30,6 +30,7 @@ class Inferred:
     torn: (
         bool  # can do so after it has written: repeating the call is not the same as making it once
     )
+    draws: bool = False  # advances a random stream, or makes one
     is_list: bool = False  # the call returns a list
     fact: Fact | None = None  # the result, of a call that gives no array
 
@@ -58,7 +59,7 @@ def infer(
     op, target
         As `lookup` or `lookup_method` gave them.
     args, kwargs
-        ``ArrayMeta``, ``ScalarMeta``, ``Expr``, constants, and tuples, lists and slices of those.
+        ``ArrayMeta``, ``ScalarMeta``, ``ObjectMeta``, ``Expr``, constants, and tuples, lists and slices of those.
     env
         Decides relations between sizes; what it had to decide from hints is recorded there as facts.
 
@@ -105,16 +106,23 @@ def _facts(emitter: MetaEmitter, result: object) -> Inferred:
             metas.append(value)
             shares.append(("fresh", None))
             continue
+        if isinstance(value, MetaObject):
+            metas.append(ObjectMeta(value.pytype))
+            shares.append(("fresh" if value.origin is None else "same", value.origin))
+            continue
         assert isinstance(value, MetaValue)
         metas.append(ArrayMeta(value.shape, value.dtype, value.is_scalar))
         fresh = value.sharing == "fresh" or value.is_scalar
         shares.append(("fresh", None) if fresh else (value.sharing, value.origin))
     return Inferred(
-        results=metas[0] if isinstance(result, MetaValue | ScalarMeta) else tuple(metas),
+        results=metas[0]
+        if isinstance(result, MetaValue | ScalarMeta | MetaObject)
+        else tuple(metas),
         shares=tuple(shares),
         writes=tuple(emitter.writes),
         can_fail=emitter.can_fail,
         torn=emitter.torn,
+        draws=emitter.draws,
         is_list=isinstance(result, list),
         fact=result if isinstance(result, Fact) else None,
     )

@@ -18,7 +18,7 @@ from typing import Literal, TypeAlias, TypeGuard
 import numpy as np
 
 from bcjit.dims import Dim, Expr, ShapeEnv, product
-from bcjit.meta import ArrayMeta, ScalarMeta
+from bcjit.meta import ArrayMeta, ObjectMeta, ScalarMeta
 from bcjit.ops.emitter import (
     Basic,
     Broadcast,
@@ -51,7 +51,7 @@ from bcjit.ops.operands import (
 from bcjit.ops.scalar_functions import CAST, ScalarFunction
 from bcjit.records import dataclass
 
-__all__ = ["Argument", "MetaEmitter", "MetaValue", "Sharing"]
+__all__ = ["Argument", "MetaEmitter", "MetaObject", "MetaValue", "Sharing"]
 
 Sharing: TypeAlias = Literal["same", "view", "maybe", "fresh"]
 Argument: TypeAlias = int | str  # position or keyword in the call
@@ -78,6 +78,14 @@ class MetaValue:
         return ArrayMeta(self.shape, self.dtype, self.is_scalar)
 
 
+@dataclass(frozen=True, slots=True)
+class MetaObject:
+    """An opaque object of which only the class is known."""
+
+    pytype: type
+    origin: Argument | None = None  # the argument that it is; None if the call makes it
+
+
 def _meta_value(value: Value) -> MetaValue:
     assert isinstance(value, MetaValue)
     return value
@@ -92,6 +100,7 @@ class MetaEmitter:
         self.can_fail = False
         self.sets_flags = False  # some result so far may have set a floating-point flag
         self.torn = False
+        self.draws = False
 
     # Arguments
 
@@ -105,6 +114,8 @@ class MetaEmitter:
         if isinstance(operand, np.generic):
             check_dtype(operand.dtype)
             return MetaValue((), operand.dtype, "same", where, is_scalar=True, constant=operand)
+        if isinstance(operand, ObjectMeta):
+            return MetaObject(operand.pytype, where)
         if type(operand) is tuple:
             return tuple(self.argument(item, where) for item in operand)
         if type(operand) is list:
@@ -170,6 +181,10 @@ class MetaEmitter:
         """See `Emitter.item`."""
         del value
         return ScalarMeta(pytype)
+
+    def object_type(self, operand: Operand) -> type | None:
+        """See `Emitter.object_type`."""
+        return operand.pytype if isinstance(operand, MetaObject) else None
 
     def may_fail(self) -> None:
         """See `Emitter.may_fail`."""
@@ -329,6 +344,26 @@ class MetaEmitter:
         del function, operands, options
         self._may_set_flags()
         return tuple(MetaValue(shape, dtype) for shape, dtype in results)
+
+    def draw(
+        self,
+        function: Callable[..., object],
+        operands: Sequence[Operand],
+        options: Mapping[str, Operand],
+        results: Sequence[tuple[Shape, DType]],
+    ) -> tuple[Value, ...]:
+        """See `Emitter.draw`."""
+        del function, operands, options
+        self.can_fail = self.draws = True
+        return tuple(MetaValue(shape, dtype) for shape, dtype in results)
+
+    def make(
+        self, function: Callable[..., object], operands: Sequence[Operand], pytype: type
+    ) -> Operand:
+        """See `Emitter.make`."""
+        del function, operands
+        self.can_fail = self.draws = True
+        return MetaObject(pytype)
 
 
 def _all_constant(items: Sequence[object]) -> bool:

@@ -5,7 +5,9 @@ Op modules call `define` when they are imported; ``bcjit.ops`` imports them all.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from types import BuiltinFunctionType
 from typing import Final
 
@@ -22,6 +24,14 @@ _OPS: Final[dict[str, OpDef]] = {}
 _BY_IDENTITY: Final[dict[int, OpDef]] = {}
 _BY_UFUNC_METHOD: Final[dict[tuple[int, str], OpDef]] = {}
 _ATTRIBUTES: Final[dict[tuple[str, bool, bool], tuple[OpDef, Target]]] = {}
+# Modules of NumPy that it imports when they are first used -> our module that has their rows, the name they define last, and
+# classes whose methods are in the table.
+_LATER: Final[dict[str, tuple[str, str, tuple[str, ...]]]] = {
+    "numpy.random": ("bcjit.ops.random", "test", ("Generator", "RandomState"))
+}
+_LATER_TARGETS: Final[
+    dict[int, str]
+] = {}  # id of what such a module and its classes hold -> its name
 
 
 def define(name: str, spellings: Iterable[Spelling], ulp: int = 0) -> OpDef:
@@ -66,7 +76,31 @@ def lookup(target: object) -> OpDef | None:
     if owner is not None:
         assert isinstance(target, BuiltinFunctionType)
         return _BY_UFUNC_METHOD.get((id(owner), target.__name__))
-    return _BY_IDENTITY.get(id(target))
+    found = _BY_IDENTITY.get(id(target))
+    if found is None and _LATER:
+        if not _LATER_TARGETS:
+            _note_targets()
+        name = _LATER_TARGETS.get(id(target))
+        if name in _LATER:
+            _load_rows(name)
+            return lookup(target)
+    return found
+
+
+def _note_targets() -> None:
+    """Remember what is in the modules of `_LATER` that the program has imported by now."""
+    for name, (_, last, classes) in tuple(_LATER.items()):
+        module = sys.modules.get(name)
+        if module is not None and last in vars(module):
+            for owner in (module, *(vars(module)[owner] for owner in classes)):
+                _LATER_TARGETS.update((id(value), name) for value in vars(owner).values())
+
+
+def _load_rows(name: str) -> None:
+    """Add the rows of a module of NumPy that is imported when it is first used."""
+    later = _LATER.pop(name, None)
+    if later is not None:
+        import_module(later[0])
 
 
 def lookup_method(name: str, *, is_scalar: bool = False) -> tuple[OpDef, Target] | None:
@@ -81,4 +115,7 @@ def lookup_attribute(name: str, *, is_scalar: bool = False) -> tuple[OpDef, Targ
 
 def all_ops() -> tuple[OpDef, ...]:
     """Return every entry, in the order of definition."""
+    for name in tuple(_LATER):
+        import_module(name)
+        _load_rows(name)
     return tuple(_OPS.values())

@@ -20,6 +20,7 @@ from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import call_op, describe, from_fact
 from bcjit.symbolic_vm.operators import as_dim, from_dim, pytype_of
+from bcjit.symbolic_vm.random_generators import generator_method, is_generator
 from bcjit.symbolic_vm.realize import PLAIN_METACLASSES, member
 from bcjit.symbolic_vm.values import (
     DELETED,
@@ -75,6 +76,10 @@ def get_attribute(vm: Machine, value: SymValue, name: str, call_property: CallPr
     value = vm.realize(value)
     if isinstance(value, SymArray):
         return _array_attribute(vm, value, name)
+    if is_generator(value):
+        method = generator_method(value, name)
+        if method is not None:
+            return method
     if isinstance(value, SymInstance | SymNew):
         return _instance_attribute(vm, value, name, call_property)
     if isinstance(value, Known):
@@ -99,6 +104,11 @@ def has_attribute(vm: Machine, value: SymValue, name: str) -> bool:
         issubclass(pytype, np.generic)
     ):
         return raw_in_mro(pytype, name) is not MISSING  # not hasattr: the metaclass has more
+    value = vm.realize(value)
+    if is_generator(value):
+        missing = raw_in_mro(pytype, name) is MISSING
+        if missing or generator_method(value, name) is not None:
+            return not missing
     return break_graph(because.ATTRIBUTE, f"hasattr(..., {name!r}) of {describe(value)}")
 
 
@@ -208,7 +218,10 @@ def _class_attribute(vm: Machine, value: Known, cls: type, name: str) -> SymValu
         if isinstance(raw, types.MethodDescriptorType | types.WrapperDescriptorType):
             return Known(None, raw)
         return break_graph(because.ATTRIBUTE, f"{cls.__name__}.{name}")
-    return _bind_in_class(vm, value, Source(SourceKind.MRO, name, value.source), raw, name)
+    in_class = Source(SourceKind.MRO, name, value.source)
+    if ops.lookup(raw) is not None:  # methods of random generators, of Cython's own type
+        return vm.realize(Lazy(in_class, raw))
+    return _bind_in_class(vm, value, in_class, raw, name)
 
 
 def _bind_in_class(

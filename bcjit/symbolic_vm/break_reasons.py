@@ -126,8 +126,8 @@ _ROWS: Final = (
     ),
     BreakReason(
         "BRK021",
-        "write that may need to be undone in an inlined call",
-        "A failure after a visible write inside this kind of inlined call could not be resumed. "
+        "write or draw that cannot be undone in an inlined call",
+        "A failure after a visible write or random draw inside this kind of inlined call could not be resumed. "
         + _NEXT,
     ),
     BreakReason(

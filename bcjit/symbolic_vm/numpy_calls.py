@@ -16,10 +16,11 @@ import bcjit.symbolic_vm.break_reasons as because
 from bcjit import ops
 from bcjit.dims import Expr
 from bcjit.fx_graph import Node, NodeKind, nodes_in
-from bcjit.meta import ArrayMeta, Meta, ScalarMeta
+from bcjit.meta import ArrayMeta, Meta, ObjectMeta, ScalarMeta
 from bcjit.ops.index_tricks import INDEXED
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.machine import Machine
+from bcjit.symbolic_vm.random_generators import generator_node, is_generator
 from bcjit.symbolic_vm.state import Effect
 from bcjit.symbolic_vm.values import (
     Known,
@@ -27,6 +28,7 @@ from bcjit.symbolic_vm.values import (
     SymInstance,
     SymNew,
     SymObject,
+    SymRandom,
     SymScalar,
     SymSlice,
     SymTuple,
@@ -87,6 +89,9 @@ def operand(vm: Machine, value: SymValue) -> tuple[object, object]:  # noqa: C90
         return slice(*seen), slice(*held)
     elif isinstance(value, SymInstance) and value.pytype in INDEXED:
         return value.obj, value.obj
+    elif is_generator(value):
+        node = generator_node(vm, value)
+        return node.meta[0], node
     elif isinstance(value, SymInstance) and issubclass(value.pytype, np.ndarray):
         break_graph(because.NOT_NUMERIC, describe(value))
     return break_graph(because.NUMPY_UNSUPPORTED, f"an argument is {describe(value)}")
@@ -157,6 +162,7 @@ def call_op(
         alias="fresh" if multi else inferred.alias,
         writes=writes,
         can_fail=inferred.can_fail,
+        draws=inferred.draws,
         op=op,
     )
     if multi:
@@ -170,7 +176,7 @@ def call_op(
         # The call gave back one of its arguments (``out=``, ``+=``): the same object.
         value = vm.realize(source)
         return vm.realize(value.items[0]) if isinstance(value, SymTuple) else value  # out=(x,)
-    return _result(node, results)
+    return _result(vm, node, results)
 
 
 def _items_of(
@@ -202,7 +208,7 @@ def _items_of(
             view_of=None if source is None else source.node,
             alias=alias,
         )
-        items.append(_result(item, meta))
+        items.append(_result(vm, item, meta))
     return tuple(items)
 
 
@@ -219,10 +225,21 @@ def from_fact(vm: Machine, value: object) -> SymValue:
     return Known(None, value)
 
 
-def _result(node: Node, meta: Meta) -> SymValue:
+def _result(vm: Machine, node: Node, meta: Meta) -> SymValue:
     if isinstance(meta, ArrayMeta):
         return SymArray(None, node, meta)
+    if isinstance(meta, ObjectMeta):
+        return SymRandom(None, meta.pytype, node)
+    if meta.pytype is int:
+        return _integer(vm, node)
     return SymScalar(None, meta.pytype, node)
+
+
+def _integer(vm: Machine, node: Node) -> SymScalar:
+    """Return the Python int that a node gives."""
+    symbol = vm.env.symbol(vm.fresh_name(node.name), "data", nonnegative=False)
+    vm.graph.bind_symbol(symbol, node, None)
+    return SymScalar(None, int, symbol.expr)
 
 
 def add_node(
@@ -238,6 +255,7 @@ def add_node(
     view_of: Node | None = None,
     alias: str = "fresh",
     writes: tuple[Node, ...] = (),
+    draws: bool = False,
 ) -> Node:
     """Append a call node, with a bail-out record if something visible came before it."""
     before = vm.state.effects
@@ -251,17 +269,19 @@ def add_node(
         view_of=view_of,
         alias=alias,  # type: ignore[arg-type]
         writes=writes,
+        draws=draws,
         can_fail=can_fail,
         op=op,
         line=vm.line,
     )
-    node.visible = any(map(_from_outside, writes))
+    node.visible = any(map(_from_outside, writes)) or (draws and _stream_from_outside(node))
     if seen or node.visible:
         # Also for nodes that cannot fail: a backend may fail anywhere.
         vm.records[node] = vm.record(visible=node.visible)
         vm.undoable(lambda: vm.records.pop(node, None))
     if node.visible:
-        vm.state = replace(vm.state, effects=(*before, Effect("write", node)))
+        effect = Effect("draw" if draws else "write", node)
+        vm.state = replace(vm.state, effects=(*before, effect))
     return node
 
 
@@ -346,6 +366,28 @@ def _from_outside(node: Node) -> bool:
     return _owner(node).kind is NodeKind.INPUT
 
 
+def _stream_from_outside(node: Node) -> bool:
+    """Whether a call draws from a stream that was there before the graph: NumPy's own, or that of an input.
+
+    A stream that the graph made is made anew when the part is run again.
+    """
+    if _is_object(node):
+        return False  # it makes a stream
+    streams = [used for used in node.uses() if _is_object(used)]
+    return not streams or any(map(_object_from_outside, streams))
+
+
+def _is_object(node: Node) -> bool:
+    return any(isinstance(meta, ObjectMeta) for meta in node.meta)
+
+
+def _object_from_outside(node: Node) -> bool:
+    """Whether an opaque object is an input, or made of one: a generator of a bit generator."""
+    return node.kind is NodeKind.INPUT or any(
+        map(_object_from_outside, filter(_is_object, node.uses()))
+    )
+
+
 def call_scalar(
     vm: Machine,
     target: Callable[..., object],
@@ -359,9 +401,7 @@ def call_scalar(
     node = add_node(vm, target, held, {}, (ScalarMeta(pytype),), can_fail=can_fail, op=None)
     if pytype is not int:
         return SymScalar(None, pytype, node)
-    symbol = vm.env.symbol(vm.fresh_name(node.name), "data", nonnegative=False)
-    vm.graph.bind_symbol(symbol, node, None)
-    return SymScalar(None, int, symbol.expr)
+    return _integer(vm, node)
 
 
 def _argument(args: Sequence[SymValue], kwargs: Mapping[str, SymValue], place: object) -> SymValue:
@@ -399,6 +439,6 @@ def describe(value: SymValue) -> str:
         return value.pytype.__name__
     if isinstance(value, Known):
         return type(value.value).__name__
-    if isinstance(value, SymInstance | SymObject | SymNew | SymView):
+    if isinstance(value, SymInstance | SymObject | SymNew | SymRandom | SymView):
         return value.pytype.__name__
     return type(value).__name__.removeprefix("Sym").lower()

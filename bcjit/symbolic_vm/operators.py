@@ -31,6 +31,7 @@ from bcjit.symbolic_vm.values import (
     SymMethod,
     SymNew,
     SymObject,
+    SymRandom,
     SymRange,
     SymScalar,
     SymSlice,
@@ -106,7 +107,9 @@ def pytype_of(vm: Machine, value: SymValue) -> type:
         return type(value.value)
     if isinstance(value, SymArray):
         return value.meta.dtype.type if value.meta.is_scalar else np.ndarray
-    if isinstance(value, SymScalar | SymObject | SymInstance | SymIterator | SymNew | SymView):
+    if isinstance(
+        value, SymScalar | SymObject | SymInstance | SymIterator | SymNew | SymRandom | SymView
+    ):
         return value.pytype
     for kind, pytype in _KIND_TYPES:
         if isinstance(value, kind):
@@ -452,10 +455,13 @@ def _same_object(vm: Machine, left: SymValue, right: SymValue) -> bool | None:
         return _same_place(vm, left, right)
     if isinstance(left, SymTuple) and isinstance(right, SymTuple):
         return None if not (left.items or right.items) else False  # () is one object
-    fresh = (SymObject, SymNew, SymFunction, SymSlice, SymRange)
+    fresh = (SymObject, SymNew, SymFunction, SymSlice, SymRange, SymRandom)
     if isinstance(left, fresh) and isinstance(right, fresh):
         return False
-    if any(isinstance(one, SymNew | SymObject) and one.source is None for one in (left, right)):
+    if any(
+        isinstance(one, SymNew | SymObject | SymRandom) and one.source is None
+        for one in (left, right)
+    ):
         return False  # one made here, and one from outside
     return None  # of equal numbers and texts, which are one object is the interpreter's business
 

@@ -35,7 +35,7 @@ from bcjit.symbolic_vm.values import (
     SymValue,
 )
 
-__all__ = ["PLAIN_METACLASSES", "lazy", "member", "realize"]
+__all__ = ["PLAIN_METACLASSES", "input_name", "lazy", "member", "realize"]
 
 NUMERIC_KINDS: Final = "biufc"
 PLAIN_METACLASSES: Final = (type, abc.ABCMeta, enum.EnumMeta, type(np.dtype))
@@ -57,6 +57,8 @@ def realize(vm: Machine, value: Lazy) -> SymValue:
     pytype = type(value.obj)
     metaclass = pytype if issubclass(pytype, type) else type(pytype)
     if not any(metaclass is plain for plain in PLAIN_METACLASSES):
+        if ops.lookup(value.obj) is not None:  # methods of random generators, of Cython's own type
+            return _identical(vm, value)
         # Comparing and hashing such a class, and reading its name, may run code: nothing more is asked of it.
         name = type.__dict__["__name__"].__get__(metaclass)
         break_graph(because.NO_RULE, f"an object whose class is made by metaclass {name}")
@@ -66,6 +68,8 @@ def realize(vm: Machine, value: Lazy) -> SymValue:
     for base, rule in _BASE_RULES:
         if base in pytype.__mro__:
             return rule(vm, value)
+    if ops.lookup(value.obj) is not None:  # the same, of older versions
+        return _identical(vm, value)
     return _instance(vm, value)
 
 
@@ -94,7 +98,7 @@ def _integer(vm: Machine, value: Lazy) -> SymValue:
         return _equal(vm, value)
     vm.guard(GuardKind.TYPE, source, int)
     assert isinstance(value.obj, int)
-    name = _name(source)
+    name = input_name(source)
     node = vm.graph_input(name, ScalarMeta(int), source, value.obj)
     symbol = vm.env.symbol(vm.fresh_name(node.name), "input", value.obj, nonnegative=False)
     vm.bind_symbol(symbol, source)
@@ -108,7 +112,7 @@ def _number(vm: Machine, value: Lazy) -> SymValue:
         return _equal(vm, value)
     pytype = type(value.obj)
     vm.guard(GuardKind.TYPE, source, pytype)
-    node = vm.graph_input(_name(source), ScalarMeta(pytype), source, value.obj)
+    node = vm.graph_input(input_name(source), ScalarMeta(pytype), source, value.obj)
     return SymScalar(source, pytype, node)
 
 
@@ -151,7 +155,7 @@ def _array(vm: Machine, value: Lazy) -> SymValue:
         return _instance(vm, value)
     source = _source(value)
     vm.guard(GuardKind.ARRAY, source, (array.dtype, array.ndim))
-    name = _name(source)
+    name = input_name(source)
     shape = []
     symbols = []
     for axis, size in enumerate(array.shape):
@@ -177,7 +181,7 @@ def _numpy_scalar(vm: Machine, value: Lazy) -> SymValue:
     dtype = np.dtype(pytype)  # exact scalar classes only: the table has no others
     vm.guard(GuardKind.TYPE, source, pytype)
     meta = ArrayMeta((), dtype, is_scalar=True)
-    return SymArray(source, vm.graph_input(_name(source), meta, source, value.obj), meta)
+    return SymArray(source, vm.graph_input(input_name(source), meta, source, value.obj), meta)
 
 
 def _function(vm: Machine, value: Lazy) -> SymValue:
@@ -269,6 +273,8 @@ def _method(vm: Machine, value: Lazy) -> SymValue:
     source = _source(value)
     method = value.obj
     assert isinstance(method, types.MethodType)
+    if ops.lookup(method) is not None:  # the functions of np.random are methods
+        return _identical(vm, value)
     vm.guard(GuardKind.TYPE, source, types.MethodType)
     return SymMethod(
         source,
@@ -289,7 +295,8 @@ def _instance(vm: Machine, value: Lazy) -> SymValue:
     return SymInstance(value.source, type(value.obj), value.obj, vm.number_of(value.obj))
 
 
-def _name(source: Source) -> str:
+def input_name(source: Source) -> str:
+    """Return what the input of a graph is called that is read from a source."""
     return "".join(c if c.isidentifier() or c.isdigit() else "_" for c in source.text()).strip("_")
 
 

@@ -48,7 +48,7 @@ __all__ = [
 class Effect:
     """Something that others can see, in program order.
 
-    One with a node is done by the graph: ``write`` (an array). The others are done by residual code on the real objects, in
+    One with a node is done by the graph: ``write`` (an array), ``draw`` (a random stream). The others are done by residual code on the real objects, in
     this order: ``setattr`` and ``delattr`` (`key` is the name), ``setitem`` and ``delitem`` (`operands` are the key, and the
     value), ``method`` (`key` is the method of a builtin container), ``setcell`` and ``delcell``.
     """

@@ -14,6 +14,7 @@
     ├── SymNew                    an instance made in the frame; its attributes are in the state's heap
     ├── SymIterator               an iterator made in the frame; how far it is, is in the state's heap
     ├── SymGenerator              a generator made in the frame; its frame's state is in the heap
+    ├── SymRandom                 a random generator made in the frame: a node of the graph
     ├── SymCell                   a cell; its contents are in the state's heap
     ├── SymFunction               a Python function, from outside or made in the frame
     ├── SymMethod                 a bound method
@@ -59,6 +60,7 @@ __all__ = [
     "SymMethod",
     "SymNew",
     "SymObject",
+    "SymRandom",
     "SymRange",
     "SymScalar",
     "SymSlice",
@@ -184,6 +186,14 @@ class DictItem(NamedTuple):
     key: object
     value: SymValue
     spelled: SymValue
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SymRandom(SymValue):
+    """A random generator, or what one is made of, made in the frame. One from outside is a `SymInstance`."""
+
+    pytype: type
+    node: Node
 
 
 @dataclass(frozen=True, slots=True, eq=False)

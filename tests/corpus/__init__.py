@@ -20,6 +20,7 @@ from corpus import (  # noqa: F401  (importing a file fills the table)
     objects,
     printing,
     raising,
+    random_streams,
     reductions,
     scalars,
     shapes,
