@@ -26,6 +26,7 @@ from bcjit.symbolic_vm.values import (
     SymInstance,
     SymIterator,
     SymMethod,
+    SymNamedTuple,
     SymNew,
     SymObject,
     SymRange,
@@ -89,7 +90,7 @@ class FromGraph(Recipe):
 
 @dataclass(frozen=True, slots=True)
 class Build(Recipe):
-    """Make an object: ``kind`` is tuple, list, dict (items alternate key, value), slice, range, cell, method, attribute, iterator, new.
+    """Make an object: ``kind`` is tuple, list, dict (items alternate key, value), slice, range, cell, method, attribute, iterator, named_tuple, new.
 
     ``new`` is an instance of a class without attributes: giving it those are `Step`s.
     """
@@ -217,6 +218,9 @@ class RecipeMaker:
             return FromGraph(value.payload)
         if isinstance(value, SymTuple):
             return self._build("tuple", *value.items)
+        if isinstance(value, SymNamedTuple):
+            items = (self.make(item) for item in value.items)
+            return Build("named_tuple", (Literal(value.pytype), *items), self._key())
         if isinstance(value, SymSlice | SymRange):
             kind = "slice" if isinstance(value, SymSlice) else "range"
             return self._build(kind, value.start, value.stop, value.step)

@@ -10,18 +10,23 @@ from bcjit.ops import (
     compound,
     contraction,
     creation,
+    einsum,
     elementwise,
+    fft,
     indexing,
     joining,
     library,
     linalg,
+    linalg_norms,
     movement,
+    products,
     reductions,
     selection,
 )
 from bcjit.ops.emitter import Emitter, Value
 from bcjit.ops.infer import Inferred, infer
 from bcjit.ops.meta_emitter import MetaEmitter
+from bcjit.ops.named_tuples import NAMED_TUPLES
 from bcjit.ops.opdef import OpDef, OpFailure, Sample, Spelling, Unsupported, WouldRaise
 from bcjit.ops.table import all_ops, lookup, lookup_attribute, lookup_method
 
@@ -30,17 +35,22 @@ OP_MODULES: Final = (
     compound,
     contraction,
     creation,
+    einsum,
     elementwise,
+    fft,
     indexing,
     joining,
     library,
     linalg,
+    linalg_norms,
     movement,
+    products,
     reductions,
     selection,
 )
 
 __all__ = [
+    "NAMED_TUPLES",
     "Emitter",
     "Inferred",
     "MetaEmitter",

@@ -28,6 +28,7 @@ class Inferred:
     torn: (
         bool  # can do so after it has written: repeating the call is not the same as making it once
     )
+    tuple_type: type[tuple[object, ...]] = tuple  # of a tuple of results: exact, or a named tuple's
 
 
 def infer(
@@ -103,4 +104,5 @@ def _facts(emitter: MetaEmitter, result: object) -> Inferred:
         writes=tuple(emitter.writes),
         can_fail=emitter.can_fail,
         torn=emitter.torn,
+        tuple_type=type(result) if isinstance(result, tuple) else tuple,
     )

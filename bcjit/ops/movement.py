@@ -252,6 +252,8 @@ def roll(e: Emitter, a: Operand, shift: Operand, axis: Operand = None) -> Value:
     if axis is None:
         flat = e.view(value, Reshape((size_of(value),)))
         return e.view(_rolled(e, flat, shift, 0), Reshape(value.shape))
+    if not value.shape:
+        raise WouldRaise("an axis of a 0-d array")
     pairs = [(shift, axis)]
     if isinstance(shift, tuple) and isinstance(axis, tuple) and len(shift) == len(axis):
         pairs = list(zip(shift, axis, strict=True))

@@ -22,6 +22,7 @@ __all__ = [
     "INTP",
     "accepts_any_int",
     "as_dtype",
+    "as_flag",
     "axis_index",
     "axis_tuple",
     "broadcast",
@@ -148,6 +149,13 @@ def shape_argument(e: Emitter, shape: Operand, *, minus_one: bool = False) -> Sh
             raise WouldRaise("negative dimensions are not allowed")
         dims.append(dim)
     return tuple(dims)
+
+
+def as_flag(value: Operand, name: str) -> bool:
+    """Return an argument that must be a constant bool."""
+    if type(value) is not bool:
+        raise Unsupported(f"{name} is not a constant bool")
+    return value
 
 
 def require_default(value: object, default: object, name: str) -> None:

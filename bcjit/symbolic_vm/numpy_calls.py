@@ -24,6 +24,7 @@ from bcjit.symbolic_vm.values import (
     Known,
     SymArray,
     SymInstance,
+    SymNamedTuple,
     SymNew,
     SymObject,
     SymScalar,
@@ -148,18 +149,16 @@ def call_op(
     if results == ():
         return Known(None, None)
     if isinstance(results, tuple):
-        return SymTuple(
-            None,
-            tuple(
-                _result(
-                    add_node(
-                        vm, operator.getitem, (node, index), {}, (meta,), can_fail=False, op=None
-                    ),
-                    meta,
-                )
-                for index, meta in enumerate(results)
-            ),
+        items = tuple(
+            _result(
+                add_node(vm, operator.getitem, (node, index), {}, (meta,), can_fail=False, op=None),
+                meta,
+            )
+            for index, meta in enumerate(results)
         )
+        if inferred.tuple_type is not tuple:
+            return SymNamedTuple(None, inferred.tuple_type, items)
+        return SymTuple(None, items)
     if inferred.alias == "same" and source is not None:
         # The call gave back one of its arguments (``out=``, ``+=``): the same object.
         value = vm.realize(source)
@@ -347,6 +346,6 @@ def describe(value: SymValue) -> str:
         return value.pytype.__name__
     if isinstance(value, Known):
         return type(value.value).__name__
-    if isinstance(value, SymInstance | SymObject | SymNew | SymView):
+    if isinstance(value, SymInstance | SymNamedTuple | SymObject | SymNew | SymView):
         return value.pytype.__name__
     return type(value).__name__.removeprefix("Sym").lower()
