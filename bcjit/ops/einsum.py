@@ -85,13 +85,15 @@ def _term(value: Value, subscripts: str) -> _Term:
     return _Term(value, subscripts.replace(".", "".join(reversed(_HIDDEN[:hidden]))))
 
 
-def _result_letters(terms: Sequence[_Term], output: str | None) -> str:
+def _result_letters(terms: Sequence[_Term], output: str | None, optimize: Operand) -> str:
     counts = Counter("".join(term.letters for term in terms))
     hidden = "".join(letter for letter in reversed(_HIDDEN) if letter in counts)
     if output is None:
         once = sorted(x for x, n in counts.items() if n == 1 and x not in hidden)
         return hidden + "".join(once)
-    if output.count(".") > 1 or (hidden and "." not in output):
+    # In its Python, NumPy sums over them.
+    unnamed = hidden and "." not in output and optimize is False
+    if output.count(".") > 1 or unnamed:
         raise WouldRaise("the result has no ellipsis for the axes that are under one")
     letters = output.replace(".", hidden)
     if len(set(letters)) != len(letters) or not set(letters) <= set(counts):
@@ -111,6 +113,10 @@ def _without_repeats(e: Emitter, term: _Term) -> _Term:
             second = letters.index(letter, first + 1)
             size = value.shape[first]
             if not equal(e, size, value.shape[second]):
+                if equal(e, size, 0):
+                    raise Unsupported(
+                        "NumPy takes the diagonal of 0 by n elements to be n elements"
+                    )
                 raise WouldRaise("dimensions for a collapsing index don't match")
             value = e.view(value, Diagonal(0, first, second, size))
             letters = letters[:first] + letters[first + 1 : second] + letters[second + 1 :] + letter
@@ -200,7 +206,7 @@ def einsum(
         raise WouldRaise("another number of subscripts than of operands")
     target = single_out(e, out)
     terms = [_term(v, s) for v, s in zip(values, subscripts, strict=True)]
-    letters = _result_letters(terms, output)
+    letters = _result_letters(terms, output, optimize)
     terms = [_without_repeats(e, term) for term in terms]
     moved = len(terms) == 1 and target is None and set(terms[0].letters) == set(letters)
     if moved:

@@ -234,6 +234,8 @@ def einsums(dtype: np.dtype[Any]) -> Iterator[Sample]:
     for optimize in (True, "greedy", ["einsum_path", (0, 1), (0, 1)]):
         yield sample("ij,jk,kl->il", square, square, square, optimize=optimize)
     yield sample("ij,ij->", square, square, optimize=True)
+    yield sample("...k->k", cube, optimize=True)
+    yield sample("ii->i", np.zeros((0, 3), dtype))
     yield sample("ij->ji", square, optimize=True)
     yield sample("ij,jk->ik", square, square, out=np.zeros((3, 3), dtype))
     yield sample("ij->i", square, out=np.zeros(3, np.float64))
