@@ -103,6 +103,49 @@ def tuple_methods(a):
     return found._fields, found._replace(Q=found.R), found._asdict(), found + (1,), found.count(1)
 
 
+def as_arguments(a):
+    found = np.linalg.qr(a)
+    return product_of(found), np.add(*found), [*found, 1], (*found, 2)
+
+
+def matched(a):
+    match np.linalg.slogdet(a):
+        case (sign, size):
+            return sign, size
+
+
+def held(a):
+    found = np.linalg.qr(a)
+    table, items, some = {}, [0, 1], [1, 2, 3]
+    table[found.Q.shape] = items[0] = found
+    items.extend(found)
+    some[0:1] = found
+    return table, items, some
+
+
+def operators(a):
+    found = np.linalg.slogdet(a)
+    longer = found
+    longer += (a,)
+    return found, longer, found * 2, found + found, found == found, found == (1.0, 2.0), -a
+
+
+def loops(a):
+    found = np.linalg.qr(a)
+    parts, rest = [], iter(found)
+    first = next(rest)
+    for part in found:
+        print("part")
+        parts.append(part)
+    return parts, list(zip(found, found, strict=True)), first, next(rest), next(rest, None)
+
+
+def written_through(a):
+    found = np.linalg.eigh(a)
+    found.eigenvalues[0] = 7
+    return found, found[0] is found.eigenvalues
+
+
 def as_array(a):
     return np.linalg.qr(a) * 2, np.asarray(np.linalg.qr(a))
 
@@ -112,9 +155,21 @@ def other_tuples(a):
     return isinstance(found, tuple), hasattr(found, "Q"), found.__class__
 
 
-@pytest.mark.parametrize(
-    "fn", [kept_over_a_print, tuple_methods, as_array, other_tuples], ids=lambda fn: fn.__name__
-)
+def assigned(a):
+    np.linalg.qr(a).Q = 1
+
+
+def beyond(a):
+    return np.linalg.qr(a)[2]
+
+
+USES = (
+    kept_over_a_print, tuple_methods, as_array, other_tuples, as_arguments, matched, held, operators, loops,
+    written_through, assigned, beyond,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("fn", USES, ids=lambda fn: fn.__name__)
 def test_named_tuples_with_breaks(fn):
     assert_same(world_of(fn), TRANSFORMS["eager"])
 
@@ -145,6 +200,27 @@ def test_named_tuples_from_outside():
     compiled = bcjit.compile(product_of, backend="eager", fullgraph=True)
     compiled(np.linalg.qr(matrix()))
     assert captured_nodes(compiled) == 1
+
+
+# ---------------------------------------------------------------------- constants
+def orders(a, p):
+    return np.linalg.norm(a, np.inf), np.linalg.norm(a, p), np.linalg.vector_norm(a[0], ord=p)
+
+
+def conditions(a, p):
+    return np.linalg.cond(a, p), np.linalg.matrix_rank(a, rtol=p), np.linalg.pinv(a, p / 10)
+
+
+@pytest.mark.parametrize("fn", [orders, conditions], ids=lambda fn: fn.__name__)
+def test_a_number_that_must_be_known_is_guarded(fn):
+    calls = tuple(lambda p=p: args(matrix(), p) for p in (1, 1.0, 2, -2, np.inf))
+    assert_same(world_of(fn, *calls), TRANSFORMS["eager"])
+    config.strict = True
+    compiled = bcjit.compile(fn, backend="eager", fullgraph=True)
+    for _ in range(3):
+        compiled(matrix(), 2)
+        compiled(matrix(), 1.0)
+    assert len(compiled.report().parts) == len({*map(id, compiled.graphs)}) == 2
 
 
 # ---------------------------------------------------------------------- failures

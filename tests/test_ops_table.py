@@ -156,6 +156,7 @@ def check_sample(op, spelling, one, symbolic):
     values = result if isinstance(result, tuple) else (result,) if result is not None else ()
     listed = inferred.results if isinstance(inferred.results, tuple) else (inferred.results,)
     assert isinstance(result, tuple) == (isinstance(inferred.results, tuple) and result is not None)
+    assert not isinstance(result, tuple) or type(result) is inferred.tuple_type, where
     assert len(values) == len(listed), where
     for value, meta in zip(values, listed, strict=True):
         check_result(value, meta, abstraction, where)
@@ -184,7 +185,7 @@ def check_expand(op, spelling, one, args, kwargs, result, where):
 
 def assert_same(got, want, ulp, where):
     if isinstance(want, tuple):
-        assert isinstance(got, tuple) and len(got) == len(want), where
+        assert type(got) is type(want) and len(got) == len(want), where
         for one, other in zip(got, want, strict=True):
             assert_same(one, other, ulp, where)
         return

@@ -27,7 +27,7 @@ from bcjit.ops.emitter import Emitter, Value
 from bcjit.ops.infer import Inferred, infer
 from bcjit.ops.meta_emitter import MetaEmitter
 from bcjit.ops.named_tuples import NAMED_TUPLES
-from bcjit.ops.opdef import OpDef, OpFailure, Sample, Spelling, Unsupported, WouldRaise
+from bcjit.ops.opdef import NotConstant, OpDef, OpFailure, Sample, Spelling, Unsupported, WouldRaise
 from bcjit.ops.table import all_ops, lookup, lookup_attribute, lookup_method
 
 # Importing them fills the table.
@@ -54,6 +54,7 @@ __all__ = [
     "Emitter",
     "Inferred",
     "MetaEmitter",
+    "NotConstant",
     "OpDef",
     "OpFailure",
     "Sample",

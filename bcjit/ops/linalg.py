@@ -15,7 +15,7 @@ from bcjit.dims import Dim, minimum, product
 from bcjit.ops.emitter import DType, Emitter, Operand, Permute, Reshape, Shape, Value
 from bcjit.ops.named_tuples import EighResult, EigResult, QRResult, SlogdetResult, SVDResult
 from bcjit.ops.numpy_facts import COND_IS_REAL, EIG_IS_COMPLEX
-from bcjit.ops.opdef import Sampler, Unsupported, WouldRaise
+from bcjit.ops.opdef import NotConstant, Sampler, Unsupported, WouldRaise
 from bcjit.ops.operands import FLOAT64, INTP, as_flag, broadcast, constant, equal, size_of
 from bcjit.ops.reductions import ABSENT
 from bcjit.ops.samples import Samplers
@@ -301,10 +301,12 @@ def _tolerance(e: Emitter, tolerance: Operand) -> tuple[tuple[Operand, ...], Sha
     return (tolerance,), ()
 
 
-def _relative(rtol: Operand) -> dict[str, object]:
+def _relative(e: Emitter, rtol: Operand) -> dict[str, object]:
     """Return ``rtol`` as an option: it has no place among the operands."""
     if rtol is not None and type(rtol) not in {int, float}:
-        raise Unsupported("rtol is not a constant number")
+        if e.weak_type(rtol) in {int, float}:
+            raise NotConstant("rtol")
+        raise Unsupported("rtol is not a number")
     return {"rtol": rtol}
 
 
@@ -321,7 +323,7 @@ def matrix_rank(
     if tol is not None and rtol is not None:
         raise WouldRaise("`tol` and `rtol` can't be both set")
     given, shape = _tolerance(e, tol)
-    options = {"hermitian": as_flag(hermitian, "hermitian"), **_relative(rtol)}
+    options = {"hermitian": as_flag(hermitian, "hermitian"), **_relative(e, rtol)}
     operands = (value, *given)
     if len(value.shape) < 2:
         (rank,) = e.lib_call(np.linalg.matrix_rank, operands, options, [((), INTP)])
@@ -333,8 +335,8 @@ def matrix_rank(
 
 def cond(e: Emitter, x: Operand, p: Operand = None) -> Value:
     """``np.linalg.cond``. Source: NumPy ``linalg/_linalg.py``."""
-    if e.weak_type(p) is int:
-        p = constant(e, p, "p")
+    if e.weak_type(p) in {int, float} and type(p) not in {int, float}:
+        raise NotConstant("p")
     if e.is_value(p) or p not in _CONDITIONS:
         raise Unsupported("this kind of condition number")
     value = _stack(e, x) if p in {None, 2, -2} else square(e, x)
@@ -362,7 +364,7 @@ def pinv(
     given, _ = _tolerance(e, rcond)
     options: dict[str, object] = {"hermitian": as_flag(hermitian, "hermitian")}
     if rtol is not ABSENT:
-        options |= _relative(rtol)
+        options |= _relative(e, rtol)
     *batch, rows, columns = value.shape
     dtype = value.dtype
     if dtype.char not in "fdFD" and not equal(e, rows * columns, 0):

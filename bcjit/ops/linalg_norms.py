@@ -12,8 +12,8 @@ from bcjit.ops.elementwise import apply
 from bcjit.ops.emitter import Emitter, Operand, Part, Permute, Reshape, Value
 from bcjit.ops.linalg import define_linalg, real_dtype, singular_values
 from bcjit.ops.numpy_facts import NORM_OF_NOTHING_IS_ZERO
-from bcjit.ops.opdef import Unsupported, WouldRaise
-from bcjit.ops.operands import FLOAT64, as_flag, axis_index, axis_tuple, cast, constant, size_of
+from bcjit.ops.opdef import NotConstant, Unsupported, WouldRaise
+from bcjit.ops.operands import FLOAT64, as_flag, axis_index, axis_tuple, cast, size_of
 from bcjit.ops.reductions import ABSENT, fold
 from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import row
@@ -65,11 +65,11 @@ def _smallest(e: Emitter, value: Value, axis: int) -> Value:
 
 def _order(e: Emitter, order: Operand) -> object:
     """Return the order of a norm as a constant."""
-    if e.weak_type(order) is int:
-        return constant(e, order, "ord")
-    if order is not None and type(order) not in {int, float, str}:
-        raise Unsupported("ord is not a constant number or text")
-    return order
+    if order is None or type(order) in {int, float, str}:
+        return order
+    if e.weak_type(order) in {int, float}:
+        raise NotConstant("ord")
+    raise Unsupported("ord is not a number or a text")
 
 
 # The norms

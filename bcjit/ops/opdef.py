@@ -7,7 +7,7 @@ declared signature.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from inspect import Signature, signature
 from typing import Any, TypeAlias
@@ -17,6 +17,7 @@ import numpy as np
 from bcjit.records import dataclass
 
 __all__ = [
+    "NotConstant",
     "OpDef",
     "OpFailure",
     "Sample",
@@ -39,6 +40,17 @@ class OpFailure(Exception):
 
 class Unsupported(OpFailure):
     """The table does not describe this call: break the graph here."""
+
+
+class NotConstant(Unsupported):
+    """The table describes this call once a Python number among its arguments is a known one.
+
+    ``parameter`` is the name of the argument in the signature.
+    """
+
+    def __init__(self, parameter: str) -> None:
+        super().__init__(f"{parameter} is not a constant number")
+        self.parameter = parameter
 
 
 class WouldRaise(OpFailure):
@@ -71,6 +83,10 @@ class Spelling:
     method: str | None = None  # name of the ndarray attribute that is this, if it is one
     of_scalar: bool = False  # the attribute of np.generic, not of np.ndarray
     is_attribute: bool = False  # read (``x.T``), not called
+
+    def bind(self, args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, object]:
+        """Return the arguments of a call by the names of the parameters; ``TypeError`` if they do not fit."""
+        return declared(self.expand).bind(None, *args, **kwargs).arguments
 
 
 @cache

@@ -29,6 +29,7 @@ from bcjit.ops.table import define
 __all__ = ["diagonal", "trace"]
 
 example = Samplers("indexing")
+products = Samplers("products")
 
 
 # Sorting
@@ -172,8 +173,8 @@ define(
 )
 define(
     "trace",
-    functions(trace, example.traces, "trace")
-    + methods(trace, example.traces, "trace", of_scalars=False),
+    functions(trace, products.traces, "trace")
+    + methods(trace, products.traces, "trace", of_scalars=False),
     ulp=4,
 )
 for _upper, _name in ((True, "triu"), (False, "tril")):

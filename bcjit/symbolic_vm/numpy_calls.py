@@ -118,6 +118,9 @@ def call_op(
         inferred = ops.infer(
             op, target, tuple(seen), {name: pair[0] for name, pair in pairs.items()}, vm.env
         )
+    except ops.NotConstant as error:
+        known = _with_constant(vm, op, target, args, kwargs, error)
+        return call_op(vm, op, target, *known)
     except ops.Unsupported as error:
         break_graph(because.NUMPY_UNSUPPORTED, f"{_spelling(target)}: {error}")
     except ops.WouldRaise as error:
@@ -164,6 +167,24 @@ def call_op(
         value = vm.realize(source)
         return vm.realize(value.items[0]) if isinstance(value, SymTuple) else value  # out=(x,)
     return _result(node, results)
+
+
+def _with_constant(
+    vm: Machine,
+    op: ops.OpDef,
+    target: Callable[..., object],
+    args: Sequence[SymValue],
+    kwargs: Mapping[str, SymValue],
+    error: ops.NotConstant,
+) -> tuple[tuple[SymValue, ...], dict[str, SymValue]]:
+    """Return the arguments with the one that must be known as a constant, which is guarded."""
+    given = op.spelling(target).bind(args, kwargs)[error.parameter]
+    assert isinstance(given, SymValue)
+    known = Known(given.source, vm.constant(given, f"{_spelling(target)}: {error}"))
+    return (
+        tuple(known if arg is given else arg for arg in args),
+        {name: known if arg is given else arg for name, arg in kwargs.items()},
+    )
 
 
 def _result(node: Node, meta: Meta) -> SymValue:

@@ -77,6 +77,7 @@ def solves(dtype: np.dtype[Any]) -> Iterator[Sample]:
         yield sample(matrix, tame(dtype, size))
         yield sample(matrix, tame(np.dtype("f8"), 2 * size).reshape(size, 2))
     yield sample(np.eye(3, dtype=dtype), tame(dtype, 4))
+    yield sample(np.eye(3, dtype=dtype), np.ones(3, np.longdouble))
     yield sample(np.eye(3, dtype=dtype), tame(dtype, 12).reshape(4, 3, 1))
 
 
@@ -181,6 +182,7 @@ def norms(dtype: np.dtype[Any]) -> Iterator[Sample]:
         yield sample(cube, order, (2, -3), keepdims=True)
         yield sample(cube[0, :, :0], order)
         yield sample(cube[0, 0, :0], order)
+    yield sample(np.ones((2, 2), np.longdouble), 1)
     yield sample(cube, 1)
     yield sample(cube, axis=-1, keepdims=True)
     yield sample(cube, axis=3)

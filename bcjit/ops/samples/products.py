@@ -25,6 +25,7 @@ __all__ = [
     "powers",
     "products",
     "tensordots",
+    "traces",
     "transposes",
     "vecdots",
 ]
@@ -147,6 +148,19 @@ def linalg_traces(dtype: np.dtype[Any]) -> Iterator[Sample]:
     yield sample(cube, offset=1)
     yield sample(cube[0], dtype=np.float64)
     yield sample(cube[0, 0])
+
+
+def traces(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``trace``."""
+    cube = tame(dtype, 24).reshape(2, 3, 4)
+    yield sample(cube)
+    yield sample(cube, -1, 1, 2)
+    yield sample(cube, 9, axis1=0, axis2=-1)
+    yield sample(cube[0], 1, dtype=np.float64)
+    yield sample(cube, 0, 1, 2, None, np.zeros(2, np.float64))
+    yield sample(cube, out=np.zeros(3, dtype))
+    yield sample(cube[0, 0])
+    yield sample(cube, axis1=1)
 
 
 def transposes(dtype: np.dtype[Any]) -> Iterator[Sample]:
