@@ -105,6 +105,15 @@ class TupleSub(tuple):
     __slots__ = ()
 
 
+class HostileTuple(tuple):
+    __slots__ = ()
+
+    def __len__(self):
+        raise AssertionError
+
+    __getitem__ = __iter__ = __hash__ = __len__
+
+
 class StrSub(str):
     __slots__ = ()
 
@@ -381,7 +390,8 @@ SOURCES = {
         Missing(step("ITEM", X, 1.0), roots([4, 5])),
         Missing(step("ITEM", X, "missing"), roots({})),
         Missing(step("ITEM", X, 0), roots(ListSub([1]))),
-        Missing(step("ITEM", X, 0), roots(TupleSub([1]))),
+        Missing(step("ITEM", X, 1), roots(TupleSub([1]))),
+        Found(step("ITEM", X, -1), roots(HostileTuple(["a", "b"])), "b"),
         Missing(step("ITEM", X, 0), roots(DictSub({0: 1}))),
         Missing(step("ITEM", X, 0), roots("text")),
     ],
@@ -393,6 +403,7 @@ SOURCES = {
         Found(step("LENGTH", X), roots(frozenset("ab")), 2),
         Found(step("LENGTH", X), roots("日本語"), 3),
         Found(step("LENGTH", X), roots(b"four"), 4),
+        Found(step("LENGTH", X), roots(HostileTuple([1, 2])), 2),
         Missing(step("LENGTH", X), roots(ListSub([1]))),
         Missing(step("LENGTH", X), roots(DictSub())),
         Missing(step("LENGTH", X), roots(np.ones(3))),

@@ -202,6 +202,7 @@ def check_results(result, inferred, abstraction, args, kwargs, where):
     listed = inferred.results if isinstance(inferred.results, tuple) else (inferred.results,)
     assert several == (isinstance(inferred.results, tuple) and result is not None), where
     assert isinstance(result, list) == inferred.is_list, where
+    assert not isinstance(result, tuple) or type(result) is inferred.tuple_type, where
     assert len(values) == len(listed), where
     for value, meta, share in zip(values, listed, inferred.shares, strict=True):
         check_result(value, meta, abstraction, where)

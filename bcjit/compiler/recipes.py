@@ -28,6 +28,7 @@ from bcjit.symbolic_vm.values import (
     SymInstance,
     SymIterator,
     SymMethod,
+    SymNamedTuple,
     SymNew,
     SymObject,
     SymRandom,
@@ -92,7 +93,9 @@ class FromGraph(Recipe):
 
 @dataclass(frozen=True, slots=True)
 class Build(Recipe):
-    """Make an object: ``kind`` is tuple, list, dict (items alternate key, value), slice, range, cell, method, attribute, iterator, new, iinfo.
+    """Make an object of a kind, from items.
+
+    ``kind`` is tuple, list, dict (items alternate key, value), slice, range, cell, method, attribute, iterator, named_tuple, new, iinfo.
 
     ``new`` is an instance of a class without attributes: giving it those are `Step`s.
     """
@@ -222,6 +225,9 @@ class RecipeMaker:
             return FromGraph(value.payload)
         if isinstance(value, SymTuple):
             return self._build("tuple", *value.items)
+        if isinstance(value, SymNamedTuple):
+            items = (self.make(item) for item in value.items)
+            return Build("named_tuple", (Literal(value.pytype), *items), self._key())
         if isinstance(value, SymSlice | SymRange):
             kind = "slice" if isinstance(value, SymSlice) else "range"
             return self._build(kind, value.start, value.stop, value.step)

@@ -32,6 +32,7 @@ from bcjit.compiler.restore import (
     make_function,
     make_iterator,
     make_method,
+    make_named_tuple,
     make_view,
 )
 from bcjit.dims import Expr
@@ -60,6 +61,7 @@ _MEMBERS: Final[Mapping[str, str]] = {
 _HELPERS: Final[Mapping[str, Callable[..., object]]] = {
     "cell": make_cell,
     "method": make_method,
+    "named_tuple": make_named_tuple,
     "range": range,
     "iterator": make_iterator,
     "new": object.__new__,

@@ -41,6 +41,7 @@ __all__ = [
     "make_function",
     "make_iterator",
     "make_method",
+    "make_named_tuple",
     "make_view",
     "perform",
     "unbound_local",
@@ -57,6 +58,11 @@ def make_cell(*contents: object) -> CellType:
 def make_method(function: object, owner: object) -> types.MethodType:
     """Return a bound method."""
     return types.MethodType(function, owner)  # type: ignore[arg-type]
+
+
+def make_named_tuple(cls: type[tuple[object, ...]], *items: object) -> tuple[object, ...]:
+    """Return a named tuple of these items; nothing of the class is called."""
+    return tuple.__new__(cls, items)
 
 
 def make_deque(*items: object) -> deque[object]:
@@ -235,6 +241,7 @@ class Restorer:
             "slice": slice,
             "range": range,
             "method": make_method,
+            "named_tuple": make_named_tuple,
             "iterator": make_iterator,
             "set": set,
             "deque": make_deque,

@@ -227,7 +227,8 @@ static bool item(Check *check, SourceRow *row, PyObject *base, Slot *slot)
     if (PyDict_CheckExact(base)) {
         return bcjit_fetch_from_dict(check, base, row, slot);
     }
-    if (!row->has_index || !(PyList_CheckExact(base) || PyTuple_CheckExact(base))) {
+    /* Of a tuple's subclass too: its items are read where they are stored, and its class is guarded before. */
+    if (!row->has_index || !(PyList_CheckExact(base) || PyTuple_Check(base))) {
         return false;
     }
     Py_ssize_t size = Py_SIZE(base);
@@ -243,7 +244,7 @@ static bool item(Check *check, SourceRow *row, PyObject *base, Slot *slot)
 static bool length(PyObject *base, Slot *slot)
 {
     Py_ssize_t size;
-    if (PyList_CheckExact(base) || PyTuple_CheckExact(base) || PyBytes_CheckExact(base)) {
+    if (PyList_CheckExact(base) || PyTuple_Check(base) || PyBytes_CheckExact(base)) {
         size = Py_SIZE(base);
     }
     else if (PyDict_CheckExact(base)) {

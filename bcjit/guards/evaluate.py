@@ -216,20 +216,30 @@ def _mro(key: Any, base: object, _roots: Roots) -> object:
 def _item(key: Any, base: object, _roots: Roots) -> object:
     if type(base) is dict:
         return _from_dict(base, key)
-    if type(base) not in (list, tuple):
+    # Of a tuple's subclass its items are read where they are stored; its class is guarded before.
+    if type(base) is not list and not is_tuple(base):
         raise Unavailable("it is not a plain list, tuple or dict")
     if type(key) not in (int, bool):
         raise Unavailable("its items have no such key")
-    items = cast("Sequence[object]", base)
-    if not -len(items) <= key < len(items):
-        raise Unavailable(f"it has only {len(items)} items")
-    return items[key]
+    size = _length(None, base, _roots)
+    if not -size <= key < size:
+        raise Unavailable(f"it has only {size} items")
+    if type(base) is list:
+        return base[key]
+    return tuple.__getitem__(cast("tuple[object, ...]", base), key)
 
 
-_SIZED: Final = (list, tuple, dict, set, frozenset, str, bytes)
+_SIZED: Final = (list, dict, set, frozenset, str, bytes)
 
 
-def _length(_key: Any, base: object, _roots: Roots) -> object:
+def is_tuple(value: object) -> bool:
+    """Whether a value is a tuple, or of a class made from it; nothing is asked of the value."""
+    return tuple in _TYPE_MRO.__get__(type(value))
+
+
+def _length(_key: Any, base: object, _roots: Roots) -> int:
+    if is_tuple(base):
+        return tuple.__len__(cast("tuple[object, ...]", base))
     if type(base) not in _SIZED:
         raise Unavailable("it is not a plain list, tuple, dict, set, str or bytes")
     return len(cast("Sequence[object]", base))

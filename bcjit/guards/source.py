@@ -26,8 +26,8 @@ class SourceKind(IntEnum):
     MODULE_ATTR = 5  # key name: the dict of an exact module
     TYPE = 6  # type(base)
     MRO = 7  # key name: first found in the class dicts of the base's MRO, not bound
-    ITEM = 8  # key constant: exact list or tuple by index, exact dict by key
-    LENGTH = 9  # len of an exact list, tuple, dict, set, frozenset, str or bytes
+    ITEM = 8  # key constant: exact list or (any) tuple by index, exact dict by key
+    LENGTH = 9  # of any tuple as stored; of an exact list, dict, set, frozenset, str or bytes
     SHAPE = 10  # key axis: of an exact ndarray
     MEMBER = 11  # key one of MEMBERS: a C-level member
     CELL_OF = 12  # key index: contents of a cell of the base, a closure tuple

@@ -13,16 +13,20 @@ from bcjit.ops import (
     conversion,
     copies,
     creation,
+    einsum,
     elementwise,
+    fft,
     grids,
     index_tricks,
     indexing,
     joining,
     library,
     linalg,
+    linalg_norms,
     metadata,
     movement,
     padding,
+    products,
     reductions,
     selection,
     sequences,
@@ -31,7 +35,17 @@ from bcjit.ops import (
 from bcjit.ops.emitter import Emitter, Value
 from bcjit.ops.infer import Inferred, infer
 from bcjit.ops.meta_emitter import MetaEmitter
-from bcjit.ops.opdef import Fact, OpDef, OpFailure, Sample, Spelling, Unsupported, WouldRaise
+from bcjit.ops.named_tuples import NAMED_TUPLES
+from bcjit.ops.opdef import (
+    Fact,
+    NotConstant,
+    OpDef,
+    OpFailure,
+    Sample,
+    Spelling,
+    Unsupported,
+    WouldRaise,
+)
 from bcjit.ops.table import all_ops, lookup, lookup_attribute, lookup_method
 
 # Importing them fills the table.
@@ -42,16 +56,20 @@ OP_MODULES: Final = (
     conversion,
     copies,
     creation,
+    einsum,
     elementwise,
+    fft,
     grids,
     index_tricks,
     indexing,
     joining,
     library,
     linalg,
+    linalg_norms,
     metadata,
     movement,
     padding,
+    products,
     reductions,
     selection,
     sequences,
@@ -59,10 +77,12 @@ OP_MODULES: Final = (
 )
 
 __all__ = [
+    "NAMED_TUPLES",
     "Emitter",
     "Fact",
     "Inferred",
     "MetaEmitter",
+    "NotConstant",
     "OpDef",
     "OpFailure",
     "Sample",

@@ -24,6 +24,7 @@ from bcjit.ops.emitter import (
 )
 from bcjit.ops.opdef import Spelling, Unsupported, WouldRaise
 from bcjit.ops.operands import as_dtype, broadcast, loop_dtypes, require_default, size_of
+from bcjit.ops.reductions import ABSENT
 from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import ScalarFunction, row
 from bcjit.ops.spell import functions, methods
@@ -67,10 +68,19 @@ def matmul(
     order: Operand = "K",
     dtype: Operand = None,
     subok: Operand = True,
+    signature: Operand = None,
+    axes: Operand = ABSENT,
+    axis: Operand = ABSENT,
+    keepdims: Operand = False,
 ) -> Value:
     """``np.matmul`` and ``@``."""
     require_default(subok, True, "subok")
-    del order
+    require_default(signature, None, "signature")
+    require_default(keepdims, False, "keepdims")
+    require_default(axes, ABSENT, "axes")
+    require_default(axis, ABSENT, "axis")
+    if not isinstance(order, str) or order not in "CFAK":
+        raise WouldRaise("order: one of 'C', 'F', 'A', or 'K' is expected")
     left, right = (_matrix(e, x) for x in (x1, x2))
     target = single_out(e, out)
     dtypes = loop_dtypes(

@@ -32,6 +32,7 @@ class Inferred:
     )
     draws: bool = False  # advances a random stream, or makes one
     is_list: bool = False  # the call returns a list
+    tuple_type: type[tuple[object, ...]] = tuple  # of a tuple of results: exact, or a named tuple's
     fact: Fact | None = None  # the result, of a call that gives no array
 
     @property
@@ -125,4 +126,5 @@ def _facts(emitter: MetaEmitter, result: object) -> Inferred:
         draws=emitter.draws,
         is_list=isinstance(result, list),
         fact=result if isinstance(result, Fact) else None,
+        tuple_type=type(result) if isinstance(result, tuple) else tuple,
     )

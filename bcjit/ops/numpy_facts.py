@@ -10,9 +10,14 @@ import numpy as np
 __all__ = [
     "BROADCAST_KEEPS_ARRAYS",
     "CLIP_TAKES_ANY_INT",
+    "COND_IS_REAL",
     "COUNT_IS_PYTHON_INT",
+    "EIG_IS_COMPLEX",
+    "FFT_ALWAYS_FILLS_OUT",
     "MESHES_ARE_A_TUPLE",
+    "NORM_OF_NOTHING_IS_ZERO",
     "POWER_READS_SCALARS",
+    "RFFTN_FROM_THE_LAST",
     "ROUND_COPIES_INTS",
     "lacks",
 ]
@@ -20,6 +25,16 @@ __all__ = [
 _VERSION: Final = np.lib.NumpyVersion(np.__version__)
 
 _INTS: Final = np.zeros(1, np.int64)
+_COMPLEX: Final = np.ones((1, 1), np.complex128)
+
+
+def _norm_of_nothing_is_zero() -> bool:
+    try:
+        np.linalg.norm(np.zeros(0), np.inf)
+    except ValueError:
+        return False
+    return True
+
 
 # broadcast_arrays gives those back that have the shape already; older ones do only where all have it.
 BROADCAST_KEEPS_ARRAYS: Final = np.broadcast_arrays(_INTS, 0)[0] is _INTS
@@ -33,6 +48,16 @@ MESHES_ARE_A_TUPLE: Final = isinstance(np.meshgrid(0, copy=False, sparse=True), 
 POWER_READS_SCALARS: Final = (np.ones(1, np.float16) ** np.int16(1)).dtype == np.float16
 # Rounding integers to integers gives a copy, not the array itself.
 ROUND_COPIES_INTS: Final = np.round(_INTS) is not _INTS
+# Condition numbers other than the default one are real for complex matrices too.
+COND_IS_REAL: Final = np.linalg.cond(_COMPLEX, 1).dtype.kind == "f"
+# Eigenvalues of real matrices are complex, whatever they are.
+EIG_IS_COMPLEX: Final = np.linalg.eigvals(np.ones((1, 1))).dtype.kind == "c"
+# The largest of no absolute values is 0.
+NORM_OF_NOTHING_IS_ZERO: Final = _norm_of_nothing_is_zero()
+# hfft, ifft2 and irfft2 write into ``out`` like their siblings.
+FFT_ALWAYS_FILLS_OUT: Final = np.fft.ifft2(_COMPLEX, out=_COMPLEX) is _COMPLEX
+# rfftn transforms its axes from the last one to the first, as fftn does.
+RFFTN_FROM_THE_LAST: Final = _VERSION >= "2.1.0"
 
 
 def _refuses(target: Callable[..., object], *args: object, **keyword: object) -> bool:

@@ -7,7 +7,7 @@ declared signature.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from inspect import Signature, signature
 from typing import Any, TypeAlias
@@ -18,6 +18,7 @@ from bcjit.records import dataclass
 
 __all__ = [
     "Fact",
+    "NotConstant",
     "OpDef",
     "OpFailure",
     "Sample",
@@ -40,6 +41,17 @@ class OpFailure(Exception):
 
 class Unsupported(OpFailure):
     """The table does not describe this call: break the graph here."""
+
+
+class NotConstant(Unsupported):
+    """The table describes this call once a Python number among its arguments is a known one.
+
+    ``parameter`` is the name of the argument in the signature.
+    """
+
+    def __init__(self, parameter: str) -> None:
+        super().__init__(f"{parameter} is not a constant number")
+        self.parameter = parameter
 
 
 class WouldRaise(OpFailure):
@@ -82,6 +94,10 @@ class Spelling:
     method: str | None = None  # name of the ndarray attribute that is this, if it is one
     of_scalar: bool = False  # the attribute of np.generic, not of np.ndarray
     is_attribute: bool = False  # read (``x.T``), not called
+
+    def bind(self, args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, object]:
+        """Return the arguments of a call by the names of the parameters; ``TypeError`` if they do not fit."""
+        return declared(self.expand).bind(None, *args, **kwargs).arguments
 
 
 @cache

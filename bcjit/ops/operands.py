@@ -22,6 +22,7 @@ __all__ = [
     "INTP",
     "accepts_any_int",
     "as_dtype",
+    "as_flag",
     "axis_index",
     "axis_tuple",
     "broadcast",
@@ -171,6 +172,13 @@ def check_host(device: Operand, like: Operand = None) -> None:
     """Raise `Unsupported` unless an array is to be NumPy's own."""
     if device is not None or like is not None:
         raise Unsupported("device= or like=")
+
+
+def as_flag(value: Operand, name: str) -> bool:
+    """Return an argument that must be a constant bool."""
+    if type(value) is not bool:
+        raise Unsupported(f"{name} is not a constant bool")
+    return value
 
 
 def require_default(value: object, default: object, name: str) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Literal
 
-from bcjit.dims import minimum
-from bcjit.ops.elementwise import apply, store
+from bcjit.dims import maximum, minimum
+from bcjit.ops.elementwise import apply, single_out, store
 from bcjit.ops.emitter import (
     Basic,
     Diagonal,
@@ -19,16 +19,17 @@ from bcjit.ops.emitter import (
     Value,
 )
 from bcjit.ops.opdef import Unsupported, WouldRaise
-from bcjit.ops.operands import BOOL, INTP, axis_index, constant, less, size_of
+from bcjit.ops.operands import BOOL, INTP, as_dtype, axis_index, constant, size_of
 from bcjit.ops.reductions import fold
 from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import SELECT, row
 from bcjit.ops.spell import functions, methods
 from bcjit.ops.table import define
 
-__all__: list[str] = []
+__all__ = ["diagonal", "trace"]
 
 example = Samplers("indexing")
+products = Samplers("products")
 
 
 # Sorting
@@ -100,11 +101,11 @@ def _diagonal(e: Emitter, value: Value, offset: Operand, axis1: Operand, axis2: 
         raise WouldRaise("axis1 and axis2 cannot be the same")
     shift = constant(e, offset, "offset")
     height, width = value.shape[first], value.shape[second]
-    if shift >= 0:
-        width = width - shift
+    if shift == 0:
+        length = minimum(height, width)
     else:
-        height = height + shift
-    length = 0 if less(e, width, 1) or less(e, height, 1) else minimum(height, width)
+        length = minimum(height + min(shift, 0), width - max(shift, 0))
+        length = maximum(length, 0)
     return e.view(value, Diagonal(shift, first, second, length))
 
 
@@ -116,11 +117,26 @@ def diagonal(
 
 
 def trace(
-    e: Emitter, a: Operand, offset: Operand = 0, axis1: Operand = 0, axis2: Operand = 1
+    e: Emitter,
+    a: Operand,
+    offset: Operand = 0,
+    axis1: Operand = 0,
+    axis2: Operand = 1,
+    dtype: Operand = None,
+    out: Operand = None,
 ) -> Value:
-    """``np.trace``: the sum of the diagonal."""
+    """``np.trace``: the sum of the diagonal. Source: NumPy ``calculation.c``: ``PyArray_Trace``."""
     entries = _diagonal(e, e.array(a), offset, axis1, axis2)
-    return e.scalar(fold(e, row("add"), entries, (len(entries.shape) - 1,)))
+    target = single_out(e, out)
+    total = fold(
+        e,
+        row("add"),
+        entries,
+        (len(entries.shape) - 1,),
+        dtype=as_dtype(dtype),
+        out=None if target is None else target.dtype,
+    )
+    return e.scalar(total) if target is None else store(e, target, total)
 
 
 def _triangle(upper: Literal[True, False], e: Emitter, m: Operand, k: Operand = 0) -> Value:
@@ -157,8 +173,8 @@ define(
 )
 define(
     "trace",
-    functions(trace, example.traces, "trace")
-    + methods(trace, example.traces, "trace", of_scalars=False),
+    functions(trace, products.traces, "trace")
+    + methods(trace, products.traces, "trace", of_scalars=False),
     ulp=4,
 )
 for _upper, _name in ((True, "triu"), (False, "tril")):

@@ -31,6 +31,7 @@ from bcjit.symbolic_vm.values import (
     SymFunction,
     SymInstance,
     SymMethod,
+    SymNamedTuple,
     SymNew,
     SymObject,
     SymScalar,
@@ -92,9 +93,16 @@ def get_attribute(vm: Machine, value: SymValue, name: str, call_property: CallPr
         if value.source is None:
             return Known(None, value.name if name == "__name__" else value.qualname)
         return break_graph(because.ATTRIBUTE, f"function.{name}")
+    if isinstance(value, SymNamedTuple) and name in _fields(value):
+        return value.items[_fields(value).index(name)]
     if isinstance(value, SymMethod) and name in ("__self__", "__func__"):
         return value.self if name == "__self__" else value.func
     return _builtin_attribute(vm, value, name)
+
+
+def _fields(value: SymNamedTuple) -> tuple[str, ...]:
+    names: tuple[str, ...] = value.pytype._fields  # type: ignore[attr-defined]
+    return names
 
 
 def has_attribute(vm: Machine, value: SymValue, name: str) -> bool:

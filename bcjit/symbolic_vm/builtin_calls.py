@@ -52,6 +52,7 @@ from bcjit.symbolic_vm.values import (
     SymFunction,
     SymInstance,
     SymMethod,
+    SymNamedTuple,
     SymNew,
     SymObject,
     SymRange,
@@ -76,7 +77,7 @@ def _positional(name: str, args: Args, kwargs: Kwargs, low: int, high: int) -> N
 def items_of(vm: Machine, value: SymValue, what: str) -> Args:
     """Return the items of an iterable whose length and items are known without running anything."""
     value = vm.realize(value)
-    if isinstance(value, SymTuple):
+    if isinstance(value, SymTuple | SymNamedTuple):
         return value.items
     if isinstance(value, SymObject):
         if value.pytype is dict:

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Final
 import bcjit.symbolic_vm.break_reasons as because
 from bcjit.guards import GuardKind
 from bcjit.symbolic_vm.break_reasons import break_graph
-from bcjit.symbolic_vm.values import Lazy, SymInstance, SymObject, SymTuple, SymValue
+from bcjit.symbolic_vm.values import (
+    Lazy,
+    SymInstance,
+    SymNamedTuple,
+    SymObject,
+    SymTuple,
+    SymValue,
+)
 
 if TYPE_CHECKING:
     from bcjit.symbolic_vm.machine import Machine
@@ -35,7 +42,7 @@ def drop(vm: Machine, *values: SymValue | None) -> None:
         if isinstance(value, Lazy):
             assert value.source is not None
             vm.guard(GuardKind.TYPE, value.source, type(value.obj))
-        if isinstance(value, SymTuple):
+        if isinstance(value, SymTuple | SymNamedTuple):
             drop(vm, *value.items)
 
 

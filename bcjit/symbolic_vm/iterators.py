@@ -27,6 +27,7 @@ from bcjit.symbolic_vm.values import (
     SymGenerator,
     SymInstance,
     SymIterator,
+    SymNamedTuple,
     SymObject,
     SymRange,
     SymTuple,
@@ -101,7 +102,7 @@ _SAMPLES: Final[dict[type | None, Any]] = {tuple: (), list: [], dict: {}, range:
 
 
 def _container_type(value: SymValue) -> type | None:
-    if isinstance(value, SymTuple):
+    if isinstance(value, SymTuple | SymNamedTuple):
         return tuple
     if isinstance(value, SymRange):
         return range
@@ -143,7 +144,7 @@ def turns_left(vm: Machine, value: SymValue) -> float:
 def _peek_length(vm: Machine, value: SymValue) -> float | None:
     if isinstance(value, SymView):
         value = value.owner
-    if isinstance(value, SymTuple):
+    if isinstance(value, SymTuple | SymNamedTuple):
         return len(value.items)
     if isinstance(value, SymObject):
         contents = vm.state.heap.get(value.oid, value.initial)
@@ -195,7 +196,7 @@ def step(vm: Machine, value: SymValue) -> SymValue | None:
 
 def _next_item(vm: Machine, it: SymIterator, given: int) -> SymValue | None:
     owner = it.parts[0]
-    if isinstance(owner, SymTuple):
+    if isinstance(owner, SymTuple | SymNamedTuple):
         return owner.items[given] if given < len(owner.items) else None
     if isinstance(owner, SymArray):
         size = vm.fix(owner.meta.shape[0], "length of an array iterated over")

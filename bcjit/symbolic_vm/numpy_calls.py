@@ -26,6 +26,7 @@ from bcjit.symbolic_vm.values import (
     Known,
     SymArray,
     SymInstance,
+    SymNamedTuple,
     SymNew,
     SymObject,
     SymRandom,
@@ -134,6 +135,9 @@ def call_op(
         inferred = ops.infer(
             op, target, tuple(seen), {name: pair[0] for name, pair in pairs.items()}, vm.env
         )
+    except ops.NotConstant as error:
+        known = _with_constant(vm, op, target, args, kwargs, error)
+        return call_op(vm, op, target, *known)
     except ops.Unsupported as error:
         break_graph(because.NUMPY_UNSUPPORTED, f"{_spelling(target)}: {error}")
     except ops.WouldRaise as error:
@@ -167,9 +171,11 @@ def call_op(
     )
     if multi:
         items = _items_of(vm, node, inferred, args, kwargs)
-        return (
-            SymObject(None, list, vm.new_id(), items) if inferred.is_list else SymTuple(None, items)
-        )
+        if inferred.is_list:
+            return SymObject(None, list, vm.new_id(), items)
+        if inferred.tuple_type is not tuple:
+            return SymNamedTuple(None, inferred.tuple_type, items)
+        return SymTuple(None, items)
     if isinstance(results, tuple):
         return Known(None, None)
     if inferred.alias == "same" and source is not None:
@@ -177,6 +183,24 @@ def call_op(
         value = vm.realize(source)
         return vm.realize(value.items[0]) if isinstance(value, SymTuple) else value  # out=(x,)
     return _result(vm, node, results)
+
+
+def _with_constant(
+    vm: Machine,
+    op: ops.OpDef,
+    target: Callable[..., object],
+    args: Sequence[SymValue],
+    kwargs: Mapping[str, SymValue],
+    error: ops.NotConstant,
+) -> tuple[tuple[SymValue, ...], dict[str, SymValue]]:
+    """Return the arguments with the one that must be known as a constant, which is guarded."""
+    given = op.spelling(target).bind(args, kwargs)[error.parameter]
+    assert isinstance(given, SymValue)
+    known = Known(given.source, vm.constant(given, f"{_spelling(target)}: {error}"))
+    return (
+        tuple(known if arg is given else arg for arg in args),
+        {name: known if arg is given else arg for name, arg in kwargs.items()},
+    )
 
 
 def _items_of(
@@ -439,6 +463,6 @@ def describe(value: SymValue) -> str:
         return value.pytype.__name__
     if isinstance(value, Known):
         return type(value.value).__name__
-    if isinstance(value, SymInstance | SymObject | SymNew | SymRandom | SymView):
+    if isinstance(value, SymInstance | SymNamedTuple | SymObject | SymNew | SymRandom | SymView):
         return value.pytype.__name__
     return type(value).__name__.removeprefix("Sym").lower()

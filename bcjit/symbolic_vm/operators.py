@@ -29,6 +29,7 @@ from bcjit.symbolic_vm.values import (
     SymInstance,
     SymIterator,
     SymMethod,
+    SymNamedTuple,
     SymNew,
     SymObject,
     SymRandom,
@@ -107,9 +108,7 @@ def pytype_of(vm: Machine, value: SymValue) -> type:
         return type(value.value)
     if isinstance(value, SymArray):
         return value.meta.dtype.type if value.meta.is_scalar else np.ndarray
-    if isinstance(
-        value, SymScalar | SymObject | SymInstance | SymIterator | SymNew | SymRandom | SymView
-    ):
+    if isinstance(value, _TYPED):
         return value.pytype
     for kind, pytype in _KIND_TYPES:
         if isinstance(value, kind):
@@ -117,6 +116,16 @@ def pytype_of(vm: Machine, value: SymValue) -> type:
     return break_graph(because.NO_RULE, f"type of {describe(value)}")
 
 
+_TYPED: Final = (
+    SymScalar,
+    SymObject,
+    SymInstance,
+    SymIterator,
+    SymNamedTuple,
+    SymNew,
+    SymRandom,
+    SymView,
+)
 _KIND_TYPES: Final[tuple[tuple[type[SymValue], type], ...]] = (
     (SymTuple, tuple),
     (SymSlice, slice),
@@ -455,13 +464,11 @@ def _same_object(vm: Machine, left: SymValue, right: SymValue) -> bool | None:
         return _same_place(vm, left, right)
     if isinstance(left, SymTuple) and isinstance(right, SymTuple):
         return None if not (left.items or right.items) else False  # () is one object
-    fresh = (SymObject, SymNew, SymFunction, SymSlice, SymRange, SymRandom)
+    fresh = (SymObject, SymNew, SymFunction, SymNamedTuple, SymSlice, SymRange, SymRandom)
     if isinstance(left, fresh) and isinstance(right, fresh):
         return False
-    if any(
-        isinstance(one, SymNew | SymObject | SymRandom) and one.source is None
-        for one in (left, right)
-    ):
+    made = (SymNamedTuple, SymNew, SymObject, SymRandom)
+    if any(isinstance(one, made) and one.source is None for one in (left, right)):
         return False  # one made here, and one from outside
     return None  # of equal numbers and texts, which are one object is the interpreter's business
 
@@ -552,7 +559,7 @@ def truth(vm: Machine, value: SymValue) -> bool:
         return no_rule(f"truth of {describe(value)}", value)
     if isinstance(value, SymScalar) and isinstance(value.payload, Expr):
         return vm.decide(Relation("!=", value.payload, 0))
-    if isinstance(value, SymTuple):
+    if isinstance(value, SymTuple | SymNamedTuple):
         return bool(value.items)
     if isinstance(value, SymObject):
         size = length(vm, value)
@@ -572,7 +579,7 @@ def length(vm: Machine, value: SymValue) -> SymValue:
         value = value.owner
     if isinstance(value, Known) and isinstance(value.value, str | bytes | tuple):
         return Known(None, len(value.value))
-    if isinstance(value, SymTuple):
+    if isinstance(value, SymTuple | SymNamedTuple):
         return Known(None, len(value.items))
     if isinstance(value, SymObject):
         contents = vm.contents(value)

@@ -29,6 +29,7 @@ from bcjit.symbolic_vm.values import (
     SymFunction,
     SymInstance,
     SymMethod,
+    SymNamedTuple,
     SymObject,
     SymScalar,
     SymTuple,
@@ -122,6 +123,15 @@ def _tuple(vm: Machine, value: Lazy) -> SymValue:
     vm.guard(GuardKind.TYPE, source, tuple)
     vm.guard(GuardKind.EQUALS, Source(SourceKind.LENGTH, None, source), len(value.obj))
     return SymTuple(source, _items(source, value.obj))
+
+
+def _named_tuple(vm: Machine, value: Lazy) -> SymValue:
+    source, obj = _source(value), value.obj
+    assert isinstance(obj, tuple)
+    pytype = type(obj)
+    vm.guard(GuardKind.TYPE, source, pytype)
+    vm.guard(GuardKind.EQUALS, Source(SourceKind.LENGTH, None, source), len(obj))
+    return SymNamedTuple(source, pytype, _items(source, obj))
 
 
 def _list(vm: Machine, value: Lazy) -> SymValue:
@@ -337,6 +347,7 @@ _RULES: Final[dict[type, _Rule]] = {
     np.ufunc: _identical,
     type(np.sum): _identical,  # NumPy's array-function dispatcher
     **dict.fromkeys(_SCALARS, _numpy_scalar),
+    **dict.fromkeys(ops.NAMED_TUPLES, _named_tuple),
 }
 # For whole families: metaclasses, NumPy's dtype classes, modules with a class of their own.
 _BASE_RULES: Final[tuple[tuple[type, _Rule], ...]] = (

@@ -32,6 +32,7 @@ from bcjit.symbolic_vm.values import (
     Lazy,
     SymArray,
     SymInstance,
+    SymNamedTuple,
     SymObject,
     SymScalar,
     SymSlice,
@@ -66,7 +67,7 @@ def get_item(vm: Machine, value: SymValue, key: SymValue) -> SymValue:
         op = ops.lookup(operator.getitem)
         assert op is not None
         return call_op(vm, op, operator.getitem, (value, key))
-    if isinstance(value, SymTuple):
+    if isinstance(value, SymTuple | SymNamedTuple):
         return _sequence_item(vm, value, value.items, key)
     if isinstance(value, SymObject) and value.pytype is list:
         item = _item_of_outside(vm, value, key)
@@ -158,6 +159,8 @@ def _sequence_item(
         if index.step == 0:
             break_graph(because.WOULD_RAISE, "slice step zero")
         part = items[index]
+        if isinstance(owner, SymNamedTuple):
+            return SymTuple(None, part)
         if not isinstance(owner, SymTuple):
             return new_list(vm, part)
         # tuplesubscript (Objects/tupleobject.c): all of a tuple in order is the tuple itself

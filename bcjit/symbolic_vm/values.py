@@ -9,6 +9,7 @@
     ├── SymArray                  an ndarray or a NumPy scalar: a node of the graph
     ├── SymScalar                 a Python int, float, complex or bool that is only known symbolically
     ├── SymTuple, SymSlice, SymRange
+    ├── SymNamedTuple             a named tuple of NumPy's
     ├── SymObject                 a list, dict, set or deque; its contents are in the state's heap
     ├── SymView                   the keys, values or items of a dict
     ├── SymNew                    an instance made in the frame; its attributes are in the state's heap
@@ -58,6 +59,7 @@ __all__ = [
     "SymInstance",
     "SymIterator",
     "SymMethod",
+    "SymNamedTuple",
     "SymNew",
     "SymObject",
     "SymRandom",
@@ -126,6 +128,14 @@ class SymScalar(SymValue):
 class SymTuple(SymValue):
     """An exact tuple."""
 
+    items: tuple[SymValue, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SymNamedTuple(SymValue):
+    """A named tuple of one of NumPy's classes (`ops.NAMED_TUPLES`): no `SymTuple`, whose type and identity rules differ."""
+
+    pytype: type[tuple[object, ...]]
     items: tuple[SymValue, ...]
 
 

@@ -1,4 +1,4 @@
-"""Samples for products and linear algebra."""
+"""Samples for products of matrices, interpolation and search."""
 
 from __future__ import annotations
 
@@ -8,20 +8,15 @@ from typing import Any
 import numpy as np
 
 from bcjit.ops.opdef import Sample, sample
-from bcjit.ops.samples.values import arrays, tame
+from bcjit.ops.samples.values import tame
 
 __all__ = [
-    "convolutions",
     "dots",
-    "ffts",
     "inplace_products",
     "interps",
     "matmuls",
-    "norms",
     "products",
     "searches",
-    "solves",
-    "squares",
 ]
 
 
@@ -71,45 +66,6 @@ def dots(dtype: np.dtype[Any]) -> Iterator[Sample]:
     yield sample(grid, grid.T, np.zeros((4, 4), np.float16))
 
 
-def squares(dtype: np.dtype[Any]) -> Iterator[Sample]:
-    """Sample functions of square matrices."""
-    stack = tame(dtype, 18).reshape(2, 3, 3) + np.eye(3, dtype=dtype)
-    yield sample(stack.astype(dtype))
-    yield sample((stack[0] + stack[0].T).astype(dtype))
-    yield sample(np.array(stack[0] @ stack[0].T).astype(dtype))
-    yield sample(np.zeros((2, 2), dtype))
-    yield sample(np.zeros((0, 0), dtype))
-    yield sample(tame(dtype, 6).reshape(2, 3))
-    yield sample(tame(dtype, 3))
-
-
-def solves(dtype: np.dtype[Any]) -> Iterator[Sample]:
-    """Sample ``solve``."""
-    for one in squares(dtype):
-        (matrix,) = one.args
-        assert isinstance(matrix, np.ndarray)
-        size = matrix.shape[-1]
-        yield sample(matrix, tame(dtype, size))
-        yield sample(matrix, tame(np.dtype("f8"), 2 * size).reshape(size, 2))
-    yield sample(np.eye(3, dtype=dtype), tame(dtype, 4))
-
-
-def norms(dtype: np.dtype[Any]) -> Iterator[Sample]:
-    """Sample ``norm``."""
-    for array in arrays(dtype):
-        yield sample(array)
-        yield sample(array, keepdims=True)
-    cube = tame(dtype, 24).reshape(2, 3, 4)
-    for order in (None, 1, 2, np.inf, -np.inf, "fro"):
-        yield sample(cube[0, 0], order)
-        yield sample(cube[0], order)
-        yield sample(cube, order, axis=1)
-        yield sample(cube, order, (0, 2), keepdims=True)
-        yield sample(cube, order)
-    yield sample(cube, axis=-1, keepdims=True)
-    yield sample(cube, axis=3)
-
-
 def inplace_products(dtype: np.dtype[Any]) -> Iterator[Sample]:
     """Sample ``@=``."""
     grid = tame(dtype, 9).reshape(3, 3)
@@ -117,18 +73,6 @@ def inplace_products(dtype: np.dtype[Any]) -> Iterator[Sample]:
     yield sample(tame(dtype, 6).reshape(2, 3), grid)
     yield sample(grid.copy(), tame(dtype, 6).reshape(3, 2))
     yield sample(grid.copy(), tame(dtype, 3))
-
-
-def ffts(dtype: np.dtype[Any]) -> Iterator[Sample]:
-    """Sample ``fft``."""
-    for array in arrays(dtype):
-        yield sample(array)
-    grid = tame(dtype, 12).reshape(3, 4)
-    yield sample(grid, axis=0)
-    yield sample(grid, 6)
-    yield sample(grid, n=3, axis=1)
-    yield sample(grid, 0)
-    yield sample(grid, axis=2)
 
 
 def interps(dtype: np.dtype[Any]) -> Iterator[Sample]:
@@ -150,14 +94,3 @@ def searches(dtype: np.dtype[Any]) -> Iterator[Sample]:
         yield sample(line, sought)
         yield sample(line, sought, side="right")
     yield sample(line.reshape(2, 3), 1)
-
-
-def convolutions(dtype: np.dtype[Any]) -> Iterator[Sample]:
-    """Sample ``convolve``."""
-    long, short = tame(dtype, 6), tame(np.dtype("f4"), 3)
-    for mode in ("full", "same", "valid"):
-        yield sample(long, short, mode)
-        yield sample(short, long, mode=mode)
-        yield sample(long, long, mode)
-    yield sample(long[:0], short)
-    yield sample(long, 2)

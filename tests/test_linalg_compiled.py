@@ -1,0 +1,363 @@
+"""Linear algebra, transforms and contractions in compiled functions: one graph, plain results, errors at the user's line.
+
+What each function returns is the table test's; here are named tuples, breaks between, failures at run time, and sizes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from differential import PLAIN, Setting, World, args, assert_same
+from under_test import TRANSFORMS, break_points, captured_nodes, compile_breaking
+
+import bcjit
+from bcjit.config import config
+
+
+def matrix(size=3, dtype=np.float64):
+    return (np.arange(size * size).reshape(size, size) % 5 + 4 * np.eye(size)).astype(dtype)
+
+
+# ---------------------------------------------------------------------- named tuples
+def unpacked(a):
+    q, r = np.linalg.qr(a)
+    return q @ r
+
+
+def by_name(a):
+    found = np.linalg.svd(a)
+    return found.U * found.S, found.Vh
+
+
+def by_index(a):
+    found = np.linalg.eigh(a)
+    return found[0] + found[-1], found[::-1], found[:], len(found), bool(found)
+
+
+def returned(a):
+    return np.linalg.slogdet(a)
+
+
+def returned_twice(a):
+    found = np.linalg.qr(a)
+    return found, [found, {"key": found}], found is found
+
+
+def starred(a):
+    first, *rest = np.linalg.svd(a @ a.T)
+    return first, rest
+
+
+def iterated(a):
+    return [part.sum() for part in np.linalg.svd(a)], tuple(np.linalg.qr(a)), list(np.linalg.qr(a))
+
+
+def chosen(a):
+    found = np.linalg.qr(a) if a.shape[0] > 1 else np.linalg.eigh(a)
+    return type(found), found
+
+
+def two_are_two(a):
+    return np.linalg.qr(a) is np.linalg.qr(a), np.linalg.qr(a)
+
+
+WHOLE = (
+    unpacked, by_name, by_index, returned, returned_twice, starred, iterated, chosen, two_are_two,
+)  # fmt: skip
+
+
+def world_of(fn, *calls):
+    calls = calls or (lambda: args(matrix()), lambda: args(matrix(4)), lambda: args(matrix(1)))
+    return lambda: World(fn, calls)
+
+
+@pytest.mark.parametrize("fn", WHOLE, ids=lambda fn: fn.__name__)
+def test_named_tuples_are_captured_whole(fn):
+    assert_same(world_of(fn), TRANSFORMS["eager"])
+    config.strict = True
+    compiled = bcjit.compile(fn, backend="eager", fullgraph=True)
+    compiled(matrix())
+    assert captured_nodes(compiled)
+
+
+@pytest.mark.parametrize("fn", WHOLE, ids=lambda fn: fn.__name__)
+def test_named_tuples_live_on_over_a_break_anywhere(fn):
+    for offset in break_points(fn):
+        assert_same(
+            world_of(fn, lambda: args(matrix())),
+            lambda fn, at=offset: compile_breaking(fn, (at,)),
+            (Setting(repeats=1),),
+            f"{fn.__name__} cut at {offset}",
+        )
+
+
+def kept_over_a_print(a):
+    found = np.linalg.svd(a)
+    both = [found, found]
+    print("factored")
+    return (found.U * found.S) @ found.Vh, both, both[0] is found
+
+
+def tuple_methods(a):
+    found = np.linalg.qr(a)
+    return found._fields, found._replace(Q=found.R), found._asdict(), found + (1,), found.count(1)
+
+
+def as_arguments(a):
+    found = np.linalg.qr(a)
+    return product_of(found), np.add(*found), [*found, 1], (*found, 2)
+
+
+def matched(a):
+    match np.linalg.slogdet(a):
+        case (sign, size):
+            return sign, size
+
+
+def held(a):
+    found = np.linalg.qr(a)
+    table, items, some = {}, [0, 1], [1, 2, 3]
+    table[found.Q.shape] = items[0] = found
+    items.extend(found)
+    some[0:1] = found
+    return table, items, some
+
+
+def operators(a):
+    found = np.linalg.slogdet(a)
+    longer = found
+    longer += (a,)
+    return found, longer, found * 2, found + found, found == found, found == (1.0, 2.0), -a
+
+
+def loops(a):
+    found = np.linalg.qr(a)
+    parts, rest = [], iter(found)
+    first = next(rest)
+    for part in found:
+        print("part")
+        parts.append(part)
+    return parts, list(zip(found, found, strict=True)), first, next(rest), next(rest, None)
+
+
+def written_through(a):
+    found = np.linalg.eigh(a)
+    found.eigenvalues[0] = 7
+    return found, found[0] is found.eigenvalues
+
+
+def as_array(a):
+    return np.linalg.qr(a) * 2, np.asarray(np.linalg.qr(a))
+
+
+def other_tuples(a):
+    found = np.linalg.qr(a)
+    return isinstance(found, tuple), hasattr(found, "Q"), found.__class__
+
+
+def assigned(a):
+    np.linalg.qr(a).Q = 1
+
+
+def beyond(a):
+    return np.linalg.qr(a)[2]
+
+
+USES = (
+    kept_over_a_print, tuple_methods, as_array, other_tuples, as_arguments, matched, held, operators, loops,
+    written_through, assigned, beyond,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("fn", USES, ids=lambda fn: fn.__name__)
+def test_named_tuples_with_breaks(fn):
+    assert_same(world_of(fn), TRANSFORMS["eager"])
+
+
+def test_what_comes_after_a_break_is_captured_from_the_named_tuple():
+    compiled = bcjit.compile(kept_over_a_print, backend="eager")
+    compiled(matrix())
+    compiled(matrix(4))
+    counts = [graph.count for graph in compiled.graphs]
+    assert counts == [4, 2]  # svd and its three items; two products
+
+
+def product_of(pair):
+    return pair.Q @ pair.R, pair[0], pair
+
+
+def test_named_tuples_from_outside():
+    result = type(np.linalg.qr(matrix()))
+    calls = (
+        lambda: args(np.linalg.qr(matrix())),
+        lambda: args(result(matrix(), matrix())),
+        lambda: args(result(Q=matrix(2), R=3)),
+        lambda: args(np.linalg.svd(matrix())),
+        lambda: args((matrix(), matrix())),
+        lambda: args(tuple.__new__(result, (matrix(), matrix(), 5))),
+    )
+    assert_same(world_of(product_of, *calls), TRANSFORMS["eager"])
+    compiled = bcjit.compile(product_of, backend="eager", fullgraph=True)
+    compiled(np.linalg.qr(matrix()))
+    assert captured_nodes(compiled) == 1
+
+
+# ---------------------------------------------------------------------- constants
+def orders(a, p):
+    return np.linalg.norm(a, np.inf), np.linalg.norm(a, p), np.linalg.vector_norm(a[0], ord=p)
+
+
+def conditions(a, p):
+    return np.linalg.cond(a, p), np.linalg.matrix_rank(a, rtol=p), np.linalg.pinv(a, p / 10)
+
+
+@pytest.mark.parametrize("fn", [orders, conditions], ids=lambda fn: fn.__name__)
+def test_a_number_that_must_be_known_is_guarded(fn):
+    calls = tuple(lambda p=p: args(matrix(), p) for p in (1, 1.0, 2, -2, np.inf))
+    assert_same(world_of(fn, *calls), TRANSFORMS["eager"])
+    config.strict = True
+    compiled = bcjit.compile(fn, backend="eager", fullgraph=True)
+    for _ in range(3):
+        compiled(matrix(), 2)
+        compiled(matrix(), 1.0)
+    assert len(compiled.report().parts) == len({*map(id, compiled.graphs)}) == 2
+
+
+# ---------------------------------------------------------------------- failures
+def solved(a, b):
+    scaled = b * 2
+    return (
+        np.linalg.solve(
+            a,
+            scaled,
+        )
+        + 1
+    )
+
+
+def factored(a, b):
+    b[0] = 7  # done before the failure, and once
+    return np.linalg.cholesky(a) @ b, np.linalg.inv(a)
+
+
+def caught(a, b):
+    try:
+        return np.linalg.inv(a) @ b
+    except np.linalg.LinAlgError as error:
+        return str(error), b
+
+
+def unconverged(a, b):
+    return np.linalg.svd(a).S + np.linalg.eigvalsh(a) + b
+
+
+def reduced(a, b):
+    return np.linalg.tensorinv(a, 1) @ np.linalg.matrix_power(a, -2), b
+
+
+@pytest.mark.parametrize(
+    "fn", [solved, factored, caught, unconverged, reduced], ids=lambda fn: fn.__name__
+)
+def test_singular_matrices_raise_at_the_line_of_the_call(fn):
+    calls = tuple(
+        lambda a=a: args(a.copy(), np.arange(float(len(a))))
+        for a in (
+            matrix(),
+            np.zeros((3, 3)),
+            np.full((3, 3), np.nan),
+            -np.eye(2),
+            np.ones((2, 3)),
+            np.eye(3, dtype=np.float16),
+            np.zeros((0, 0)),
+        )
+    )
+    settings = (PLAIN, Setting(errstate={"all": "raise"}, repeats=1))
+    assert_same(world_of(fn, *calls), TRANSFORMS["eager"], settings)
+
+
+# ---------------------------------------------------------------------- sizes
+def chain(a, b, c):
+    product = np.einsum("ij,jk->ik", a, b)
+    return product @ c, np.tensordot(a, b, 1), np.linalg.norm(product), np.kron(a, b).sum()
+
+
+def spectrum(x):
+    spectrum = np.fft.rfft(x)
+    low = np.where(np.arange(len(spectrum)) < 2, spectrum, 0)
+    return np.fft.irfft(low, n=len(x)), np.fft.fftshift(np.fft.fftfreq(len(x)))
+
+
+def least_norm(a, b):
+    return np.linalg.pinv(a) @ b, np.linalg.qr(a, mode="r"), np.linalg.svd(a, full_matrices=False)
+
+
+def test_many_sizes_are_one_graph_and_inner_sizes_one_guard():
+    def sizes(n):
+        a, b = np.ones((n, n + 1)), np.ones((n + 1, n + 2))
+        return lambda: args(a.copy(), b.copy(), np.ones(n + 2))
+
+    assert_same(world_of(chain, *map(sizes, range(2, 6))), TRANSFORMS["eager"])
+    compiled = TRANSFORMS["eager"](chain)
+    for n in range(2, 22):
+        compiled(*sizes(n)()[0])
+    assert len(compiled.report().parts) == len(compiled.graphs) == 1
+    guards = [str(guard) for guard in compiled.explain(*sizes(3)()[0]).parts[0].guards]
+    assert sum("a.shape[1] == b.shape[0]" in guard for guard in guards) == 1
+    mismatch = lambda: args(np.ones((2, 3)), np.ones((4, 5)), np.ones(5))  # noqa: E731
+    assert_same(world_of(chain, sizes(3), mismatch), TRANSFORMS["eager"])
+
+
+@pytest.mark.parametrize("fn", [spectrum, least_norm], ids=lambda fn: fn.__name__)
+def test_other_sizes_are_the_same_graph(fn):
+    def sizes(n):
+        matrices = (np.arange(2.0 * n * n).reshape(2 * n, n) % 7, np.arange(2.0 * n))
+        return lambda: args(*(matrices if fn is least_norm else (np.arange(2.0 * n + 1),)))
+
+    assert_same(world_of(fn, *map(sizes, range(2, 6))), TRANSFORMS["eager"])
+    compiled = TRANSFORMS["eager"](fn)
+    for n in range(2, 22):
+        compiled(*sizes(n)()[0])
+    assert len(compiled.graphs) == 1
+
+
+# ---------------------------------------------------------------------- writes and views
+def einsum_views(a):
+    diagonal = np.einsum("ii->i", a)
+    diagonal += 1
+    turned = np.einsum("ij->ji", a)
+    turned[0] = 5
+    return diagonal, turned, np.linalg.diagonal(a), np.linalg.matrix_power(a, 1) is a
+
+
+def into(a):
+    out = np.empty_like(a)
+    same = np.einsum("ij,jk->ik", a, a, out=out)
+    again = np.linalg.multi_dot([a, a], out=out)
+    spectrum = np.empty(a.shape, np.complex128)
+    return same is out, again is out, np.fft.fft(a, out=spectrum) is spectrum, out, spectrum
+
+
+def into_the_argument(a):
+    np.einsum("ij,jk->ik", a, a, out=a)
+    np.dot(a, a.copy(), out=a)
+    return np.trace(a, out=a[0, :1].reshape(())), a
+
+
+@pytest.mark.parametrize("fn", [einsum_views, into, into_the_argument], ids=lambda fn: fn.__name__)
+def test_views_and_outputs(fn):
+    assert_same(world_of(fn), TRANSFORMS["eager"])
+
+
+def scalars(a):
+    x = a[0, 0]
+    return [x @ a, x @ x, a @ 2][0]
+
+
+def scalar_product(a):
+    return 2.0 @ a
+
+
+@pytest.mark.parametrize("fn", [scalars, scalar_product], ids=lambda fn: fn.__name__)
+def test_a_product_with_a_scalar_raises(fn):
+    (records,) = assert_same(world_of(fn), TRANSFORMS["eager"])
+    assert all(record.outcome[0] == "raised" for record in records)
