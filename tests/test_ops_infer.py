@@ -18,6 +18,7 @@ from bcjit.ops import (
     lookup_method,
 )
 from bcjit.ops.opdef import Spelling
+from bcjit.ops.samples.values import DTYPES
 from bcjit.ops.table import define
 
 F8 = np.dtype(np.float64)
@@ -300,7 +301,7 @@ def test_every_op_has_spellings_with_samples():
         assert op.spellings
         for spelling in op.spellings:
             assert isinstance(spelling, Spelling)
-            assert list(spelling.samples(F8)), op.name
+            assert any(any(True for _ in spelling.samples(dtype)) for dtype in DTYPES), op.name
             assert lookup(spelling.target) is op
 
 
