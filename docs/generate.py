@@ -1,4 +1,4 @@
-"""Writes the generated pages of the documentation; run as ``python docs/generate.py graph_breaks``.
+"""Writes the generated pages of the documentation; run as ``python docs/generate.py [graph_breaks] [op_support]``.
 
 Each page is made from a table of the package, so that it cannot say anything else. A test holds that the pages are not stale.
 """
@@ -6,10 +6,15 @@ Each page is made from a table of the package, so that it cannot say anything el
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
+from bcjit import ops
+from bcjit.ops.unsupported import UNSUPPORTED
 from bcjit.symbolic_vm import REASONS
 
 HERE: Final = Path(__file__).parent
@@ -37,7 +42,68 @@ def graph_breaks() -> str:
     return "\n".join(parts)
 
 
-PAGES: Final[dict[str, Callable[[], str]]] = {"graph_breaks": graph_breaks}
+_OP_SUPPORT: Final = """\
+# What of NumPy is captured
+
+<!-- Written by docs/generate.py from the op table (bcjit/ops/) and bcjit/ops/unsupported.py, with NumPy {version}: run
+     python docs/generate.py op_support -->
+
+A captured name is part of a graph, with exact shape, dtype, aliasing and effects. Where a call of it needs what its entry does not describe (a keyword, an odd
+dtype), the graph is cut there and the call runs as plain Python; `f.explain(...)` says why. Besides the names below every operator of arrays is captured, indexing in all its forms, and any elementwise
+ufunc with loops in C, those of `scipy.special` included, with its methods.
+"""
+
+# Where public names are looked for, and the name of the place in `UNSUPPORTED`.
+NAMESPACES: Final[dict[str, object]] = {
+    "np": np,
+    "np.linalg": np.linalg,
+    "np.fft": np.fft,
+    "np.random": np.random,
+    "np.random.Generator": np.random.Generator,
+    "np.random.RandomState": np.random.RandomState,
+    "np.ndarray": np.ndarray,
+    "np.generic": np.generic,
+    "np.ufunc": np.ufunc,
+}
+
+
+def public_names(place: str) -> Iterator[tuple[str, bool]]:
+    """Yield the public names of a namespace that can be called or read, and whether the op table has them."""
+    owner = NAMESPACES[place]
+    for name in sorted(dir(owner)):
+        if name.startswith("_"):
+            continue
+        if owner is np.ufunc:
+            yield name, ops.lookup(getattr(np.add, name)) is not None
+        elif owner is np.ndarray or owner is np.generic:
+            scalar = owner is np.generic
+            found = ops.lookup_method(name, is_scalar=scalar) or ops.lookup_attribute(name, is_scalar=scalar)
+            yield name, found is not None
+        else:
+            value = getattr(owner, name)
+            if callable(value) and not isinstance(value, types.ModuleType):
+                yield name, ops.lookup(value) is not None
+
+
+def op_support() -> str:
+    """Return the page on what of NumPy is captured."""
+    parts = [_OP_SUPPORT.format(version=np.__version__)]
+    for place in NAMESPACES:
+        names = list(public_names(place))
+        captured = [name for name, known in names if known]
+        parts.append(f"## {place}: {len(captured)} of {len(names)}\n")
+        parts.append(", ".join(f"`{name}`" for name in captured) + "\n")
+        reasons: dict[str, list[str]] = {}
+        for name, known in names:
+            if not known:
+                reasons.setdefault(UNSUPPORTED.get(f"{place}.{name}", "?"), []).append(f"`{name}`")
+        if reasons:
+            rows = [f"| {', '.join(found)} | {reason} |" for reason, found in reasons.items()]
+            parts.append("\n".join(["| not captured | why |", "|---|---|", *rows]) + "\n")
+    return "\n".join(parts)
+
+
+PAGES: Final[dict[str, Callable[[], str]]] = {"graph_breaks": graph_breaks, "op_support": op_support}
 
 
 def main(names: list[str]) -> int:

@@ -1,0 +1,59 @@
+"""Every public name of NumPy is in the op table, or in the list of names that are not, with a reason; the page says so."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bcjit.ops.unsupported import UNSUPPORTED
+
+DOCS = Path(__file__).parent.parent / "docs"
+PAGE = DOCS / "op_support.md"
+WRITTEN_WITH = re.search(r"with NumPy (\S+):", PAGE.read_text(encoding="utf-8")).group(1)
+
+
+def generator():
+    spec = importlib.util.spec_from_file_location("generate_docs", DOCS / "generate.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+PAGES = generator()
+
+
+@pytest.mark.parametrize("place", PAGES.NAMESPACES)
+def test_a_public_name_is_in_the_table_or_has_a_reason(place):
+    names = dict(PAGES.public_names(place))
+    assert names
+    neither = [name for name, known in names.items() if not known and f"{place}.{name}" not in UNSUPPORTED]
+    assert neither == [], "add an entry to bcjit/ops, or a reason to bcjit/ops/unsupported.py"
+    both = [name for name, known in names.items() if known and f"{place}.{name}" in UNSUPPORTED]
+    assert both == []
+
+
+def test_reasons_are_sentences():
+    for reason in set(UNSUPPORTED.values()):
+        assert re.fullmatch(r"[A-Z].*\.", reason), reason
+
+
+def test_at_least_340_callables_of_numpy_linalg_and_fft_are_captured():
+    places = ("np", "np.linalg", "np.fft")
+    captured = {id(value) for place in places for value in captured_callables(place)}
+    assert len(captured) >= 340 - len(ALIASES_OF_NUMPY_2)
+
+
+def captured_callables(place):
+    owner = PAGES.NAMESPACES[place]
+    return [getattr(owner, name) for name, known in PAGES.public_names(place) if known]
+
+
+@pytest.mark.skipif(
+    np.__version__ != WRITTEN_WITH, reason=f"the page is written with NumPy {WRITTEN_WITH}"
+)
+def test_the_page_is_what_the_table_gives():
+    assert PAGE.read_text(encoding="utf-8") == PAGES.op_support(), "run: python docs/generate.py op_support"
