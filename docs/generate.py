@@ -77,7 +77,9 @@ def public_names(place: str) -> Iterator[tuple[str, bool]]:
             yield name, ops.lookup(getattr(np.add, name)) is not None
         elif owner is np.ndarray or owner is np.generic:
             scalar = owner is np.generic
-            found = ops.lookup_method(name, is_scalar=scalar) or ops.lookup_attribute(name, is_scalar=scalar)
+            found = ops.lookup_method(name, is_scalar=scalar) or ops.lookup_attribute(
+                name, is_scalar=scalar
+            )
             yield name, found is not None
         else:
             value = getattr(owner, name)
@@ -103,7 +105,10 @@ def op_support() -> str:
     return "\n".join(parts)
 
 
-PAGES: Final[dict[str, Callable[[], str]]] = {"graph_breaks": graph_breaks, "op_support": op_support}
+PAGES: Final[dict[str, Callable[[], str]]] = {
+    "graph_breaks": graph_breaks,
+    "op_support": op_support,
+}
 
 
 def main(names: list[str]) -> int:
