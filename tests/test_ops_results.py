@@ -161,6 +161,19 @@ def test_compiled_is_plain_in_one_graph(function):
     assert not found.breaks
 
 
+def only_checked(x):
+    y = np.asarray_chkfinite(x)
+    return y is x
+
+
+def test_a_check_that_gives_its_argument_back_is_made():
+    compiled = bcjit.compile(only_checked)
+    for _ in range(2):
+        assert compiled(np.ones(3))
+        with pytest.raises(ValueError, match="infs or NaNs"):
+            compiled(np.array([1.0, np.nan]))
+
+
 def keeps_a_description(x):
     limits = np.iinfo(np.int16)
     y = x + 1

@@ -120,7 +120,9 @@ _CLASSES: Final[frozenset[object]] = frozenset(
 
 
 def _dtype_like(operand: Operand) -> object:
-    if isinstance(operand, np.dtype | str) or operand in _CLASSES:
+    if isinstance(operand, np.dtype | str):
+        return operand
+    if isinstance(operand, type) and operand in _CLASSES:
         return operand
     raise Unsupported("only NumPy's own dtypes are supported")
 
@@ -232,9 +234,11 @@ def iterable(e: Emitter, y: Operand) -> Fact:
     """``np.iterable``: an array that is not 0-d, a sequence."""
     if e.is_value(y):
         return Fact(bool(y.shape))
-    if isinstance(y, type | np.dtype):
+    if y is None or e.weak_type(y) is not None:
+        return Fact(False)
+    if not isinstance(y, str | tuple | list):
         raise Unsupported("asking may run code")
-    return Fact(isinstance(y, str | tuple | list))
+    return Fact(True)
 
 
 def _described(dtype: Operand) -> DType:

@@ -40,7 +40,7 @@ _GROUPS: Final[tuple[tuple[str, list[str]], ...]] = (
         "It gives or takes texts.",
         _names(
             "np",
-            "array2string array_repr array_str base_repr binary_repr format_float_positional "
+            "array2string array_repr array_str base_repr binary_repr einsum_path format_float_positional "
             "format_float_scientific typename",
         ),
     ),
@@ -75,7 +75,7 @@ _GROUPS: Final[tuple[tuple[str, list[str]], ...]] = (
         "It calls a function of the program for elements or slices, which is not followed.",
         _names(
             "np",
-            "apply_along_axis apply_over_axes fromfunction frompyfunc piecewise vectorize",
+            "apply_along_axis apply_over_axes fromfunction frompyfunc mask_indices piecewise vectorize",
         ),
     ),
     (
@@ -103,8 +103,11 @@ _GROUPS: Final[tuple[tuple[str, list[str]], ...]] = (
         _names("np.ndarray", "getfield setfield") + _names("np.generic", "getfield setfield"),
     ),
     (
-        "On a NumPy scalar it raises, or works on a copy that nobody sees.",
-        _names("np.generic", "byteswap fill put sort swapaxes to_device"),
+        "On a NumPy scalar it raises, or works on it as on an array without axes, which only arrays need.",
+        _names(
+            "np.generic",
+            "byteswap choose compress diagonal fill nonzero put searchsorted sort swapaxes to_device trace",
+        ),
     ),
     (
         "It always warns that it is deprecated, or raises that it is gone.",

@@ -16,6 +16,7 @@ import bcjit.symbolic_vm.break_reasons as because
 from bcjit import ops
 from bcjit._core import Dispatcher
 from bcjit.guards import GuardKind, Source, SourceKind
+from bcjit.ops.unsupported import UNSUPPORTED
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import call_op, describe, from_fact
@@ -131,7 +132,9 @@ def _array_attribute(vm: Machine, value: SymArray, name: str) -> SymValue:
     raw = getattr(owner, name, None)
     if isinstance(raw, types.MethodDescriptorType | types.WrapperDescriptorType):
         return SymMethod(None, value, Known(None, raw))
-    return break_graph(because.ATTRIBUTE, f"{describe(value)}.{name}")
+    why = UNSUPPORTED.get(f"np.{'generic' if meta.is_scalar else 'ndarray'}.{name}")
+    context = f"{describe(value)}.{name}"
+    return break_graph(because.ATTRIBUTE, f"{context}: {why}" if why else context)
 
 
 def _builtin_attribute(vm: Machine, value: SymValue, name: str) -> SymValue:

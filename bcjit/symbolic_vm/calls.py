@@ -21,6 +21,7 @@ from bcjit._core import Dispatcher
 from bcjit.bytecode import decode
 from bcjit.errors import GraphBreak
 from bcjit.guards import Source, SourceKind
+from bcjit.ops.unsupported import UNSUPPORTED
 from bcjit.symbolic_vm.attributes import bind_call, get_attribute, wrapped_function
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.instances import construct, is_plain_class
@@ -180,8 +181,13 @@ def _call_known(
     if any(target is output for output in _OUTPUT):
         return break_graph(because.OUTPUT, str(name))
     module = getattr(target, "__module__", None) or ""
-    if module.split(".")[0] == "numpy":
-        return break_graph(because.NUMPY_UNSUPPORTED, f"{module}.{name}")
+    owner = target.__objclass__ if isinstance(target, types.MethodDescriptorType) else None
+    if module.split(".")[0] == "numpy" or owner in (np.ndarray, np.generic):
+        public = f"np.{name}" if owner is not None else f"{module}.{name}".replace("numpy", "np", 1)
+        why = UNSUPPORTED.get(public)
+        return break_graph(
+            because.NUMPY_UNSUPPORTED, f"{public}: {why}" if why else f"{module}.{name}".lstrip(".")
+        )
     return break_graph(because.UNKNOWN_CALL, f"{module}.{name}".lstrip("."))
 
 

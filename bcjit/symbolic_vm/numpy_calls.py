@@ -146,7 +146,7 @@ def call_op(
         return from_fact(vm, inferred.fact.value)
     results = inferred.results
     multi = isinstance(results, tuple) and (bool(results) or inferred.is_list)
-    if not multi and inferred.alias == "same" and not inferred.writes:
+    if not (multi or inferred.writes or inferred.can_fail) and inferred.alias == "same":
         return vm.realize(_argument(args, kwargs, inferred.view_of))
     writes = tuple(_node(_argument(args, kwargs, place), vm) for place in inferred.writes)
     if any(map(_from_outside, writes)) and not _resumes_after_flag(

@@ -40,6 +40,7 @@ def operands(dtype: np.dtype[Any]) -> Iterator[Sample]:
         yield sample(array, other)
         yield sample(other)
     yield sample()
+    yield sample(array, [1, 2])
 
 
 def pairs(dtype: np.dtype[Any]) -> Iterator[Sample]:

@@ -36,4 +36,6 @@ def pads(dtype: np.dtype[Any]) -> Iterator[Sample]:
     yield sample(row, 1, "edge", stat_length=2)
     yield sample(row, 1, "nonsense")
     yield sample(row[0], 1)
+    yield sample(row[:1].reshape(()), 1)
+    yield sample(row[:1].reshape(()), 1, "wrap")
     yield sample([1, 2.5], 1)
