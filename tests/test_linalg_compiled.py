@@ -320,6 +320,42 @@ def test_other_sizes_are_the_same_graph(fn):
     assert len(compiled.graphs) == 1
 
 
+def fitted(a, b):
+    solution, residuals, rank, singular = np.linalg.lstsq(a, b)
+    error = residuals.sum() + len(residuals)
+    return solution, residuals * 2, np.zeros(residuals.shape), error, rank, singular[0]
+
+
+def branching(a, b):
+    solution, residuals, rank, _ = np.linalg.lstsq(a, b, rcond=1e-10)
+    if len(residuals) and rank == a.shape[1]:
+        return solution, residuals + 1
+    return solution + 1
+
+
+TALL = np.arange(12.0).reshape(4, 3) % 5 + np.eye(4, 3)
+
+
+@pytest.mark.parametrize("fn", [fitted, branching], ids=lambda fn: fn.__name__)
+def test_least_squares_with_and_without_residuals(fn):
+    deficient = TALL.copy()
+    deficient[:, 2] = deficient[:, 0]
+    wide, line, lines = TALL.T.copy(), np.arange(4.0), np.arange(8.0).reshape(4, 2)
+    calls = [
+        lambda a=a, b=b: args(a.copy(), b.copy())
+        for a, b in (
+            (TALL, line), (deficient, line), (TALL, lines), (deficient, lines), (wide, line[:3]),
+            (TALL, line[:3]), (TALL * np.nan, line), (np.ones((6, 2)), np.ones(6)),
+        )
+    ]  # fmt: skip
+    assert_same(world_of(fn, *calls), TRANSFORMS["eager"])
+    compiled = TRANSFORMS["eager"](fitted)
+    for a in (TALL, deficient, TALL, np.ones((6, 2))):
+        compiled(a, np.arange(float(len(a))))
+    assert [graph.count for graph in compiled.graphs] == [compiled.graphs[0].count]
+    assert compiled.graphs[0].count > 6
+
+
 # ---------------------------------------------------------------------- writes and views
 def einsum_views(a):
     diagonal = np.einsum("ii->i", a)
