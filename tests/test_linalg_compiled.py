@@ -247,6 +247,14 @@ def caught(a, b):
         return str(error), b
 
 
+def kept_for_the_handler(a, b):
+    found, both = np.linalg.eigh(a.T @ a + 1), np.linalg.slogdet(np.eye(2))
+    try:
+        return found, np.linalg.inv(a)
+    except np.linalg.LinAlgError:
+        return found, found.eigenvalues is found[0], both, [found]
+
+
 def unconverged(a, b):
     return np.linalg.svd(a).S + np.linalg.eigvalsh(a) + b
 
@@ -256,7 +264,9 @@ def reduced(a, b):
 
 
 @pytest.mark.parametrize(
-    "fn", [solved, factored, caught, unconverged, reduced], ids=lambda fn: fn.__name__
+    "fn",
+    [solved, factored, caught, kept_for_the_handler, unconverged, reduced],
+    ids=lambda fn: fn.__name__,
 )
 def test_singular_matrices_raise_at_the_line_of_the_call(fn):
     calls = tuple(
