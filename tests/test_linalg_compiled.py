@@ -247,6 +247,14 @@ def caught(a, b):
         return str(error), b
 
 
+def kept_for_the_handler(a, b):
+    found, both = np.linalg.eigh(a.T @ a + 1), np.linalg.slogdet(np.eye(2))
+    try:
+        return found, np.linalg.inv(a)
+    except np.linalg.LinAlgError:
+        return found, found.eigenvalues is found[0], both, [found]
+
+
 def unconverged(a, b):
     return np.linalg.svd(a).S + np.linalg.eigvalsh(a) + b
 
@@ -256,7 +264,9 @@ def reduced(a, b):
 
 
 @pytest.mark.parametrize(
-    "fn", [solved, factored, caught, unconverged, reduced], ids=lambda fn: fn.__name__
+    "fn",
+    [solved, factored, caught, kept_for_the_handler, unconverged, reduced],
+    ids=lambda fn: fn.__name__,
 )
 def test_singular_matrices_raise_at_the_line_of_the_call(fn):
     calls = tuple(
@@ -318,6 +328,42 @@ def test_other_sizes_are_the_same_graph(fn):
     for n in range(2, 22):
         compiled(*sizes(n)()[0])
     assert len(compiled.graphs) == 1
+
+
+def fitted(a, b):
+    solution, residuals, rank, singular = np.linalg.lstsq(a, b)
+    error = residuals.sum() + len(residuals)
+    return solution, residuals * 2, np.zeros(residuals.shape), error, rank, singular[0]
+
+
+def branching(a, b):
+    solution, residuals, rank, _ = np.linalg.lstsq(a, b, rcond=1e-10)
+    if len(residuals) and rank == a.shape[1]:
+        return solution, residuals + 1
+    return solution + 1
+
+
+TALL = np.arange(12.0).reshape(4, 3) % 5 + np.eye(4, 3)
+
+
+@pytest.mark.parametrize("fn", [fitted, branching], ids=lambda fn: fn.__name__)
+def test_least_squares_with_and_without_residuals(fn):
+    deficient = TALL.copy()
+    deficient[:, 2] = deficient[:, 0]
+    wide, line, lines = TALL.T.copy(), np.arange(4.0), np.arange(8.0).reshape(4, 2)
+    calls = [
+        lambda a=a, b=b: args(a.copy(), b.copy())
+        for a, b in (
+            (TALL, line), (deficient, line), (TALL, lines), (deficient, lines), (wide, line[:3]),
+            (TALL, line[:3]), (TALL * np.nan, line), (np.ones((6, 2)), np.ones(6)),
+        )
+    ]  # fmt: skip
+    assert_same(world_of(fn, *calls), TRANSFORMS["eager"])
+    compiled = TRANSFORMS["eager"](fitted)
+    for a in (TALL, deficient, TALL, np.ones((6, 2))):
+        compiled(a, np.arange(float(len(a))))
+    assert [graph.count for graph in compiled.graphs] == [compiled.graphs[0].count]
+    assert compiled.graphs[0].count > 6
 
 
 # ---------------------------------------------------------------------- writes and views

@@ -30,12 +30,20 @@ from bcjit.ops.scalar_functions import ScalarFunction, row
 from bcjit.ops.spell import functions, methods
 from bcjit.ops.table import define
 
-__all__: list[str] = []
+__all__ = ["dot", "letters", "matmul", "outer"]
 
 example = Samplers("algebra")
 
 _MATMUL: Final = ScalarFunction("matmul", np.matmul, "biu")
-_LETTERS: Final = "abcdefghijklmnopqrstuvw"
+# The others are those of the last axes: rows, the axis that is summed over, columns.
+_LETTERS: Final = "abcdefghijklmnopqrstuvwABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def letters(count: int) -> str:
+    """Return names for axes, without x, y and z."""
+    if count > len(_LETTERS):
+        raise Unsupported("more axes than letters to name them")
+    return _LETTERS[:count]
 
 
 def _product(e: Emitter, left: Value, right: Value, dtype: DType) -> Value:
@@ -44,7 +52,7 @@ def _product(e: Emitter, left: Value, right: Value, dtype: DType) -> Value:
     columns = "z" if len(right.shape) > 1 else ""
     batch_left, batch_right = left.shape[:-2], right.shape[:-2]
     batch = broadcast(e, batch_left, batch_right)
-    letters = _LETTERS[: len(batch)]
+    stack = letters(len(batch))
     names: list[str] = []
     operands: list[Value] = []
     for value, own in ((left, f"{rows}y"), (right, f"y{columns}")):
@@ -52,8 +60,8 @@ def _product(e: Emitter, left: Value, right: Value, dtype: DType) -> Value:
         repeats = stacked and value.shape[:-2] != batch
         wide = Broadcast((*batch, *value.shape[-2:]))
         operands.append(e.view(value, wide) if repeats else value)
-        names.append(letters + own if stacked else own)
-    labels = (names[0], names[1], letters + rows + columns)
+        names.append(stack + own if stacked else own)
+    labels = (names[0], names[1], stack + rows + columns)
     return e.contract(operands[0], operands[1], labels, dtype)
 
 
@@ -133,8 +141,8 @@ def dot(e: Emitter, a: Operand, b: Operand, out: Operand = None) -> Value:
     if not left.shape or not right.shape:
         result = _scaled(e, left, right)
     else:
-        free_left = _LETTERS[: len(left.shape) - 1]
-        free_right = _LETTERS[len(free_left) :][: len(right.shape) - 1]
+        free = letters(len(left.shape) + len(right.shape) - 2)
+        free_left, free_right = free[: len(left.shape) - 1], free[len(left.shape) - 1 :]
         at = max(len(free_right) - 1, 0)
         names = free_right[:at] + "y" + free_right[at:]
         labels = (f"{free_left}y", names, free_left + free_right)
@@ -153,8 +161,8 @@ def inner(e: Emitter, a: Operand, b: Operand, /) -> Value:
     left, right = e.array(a), e.array(b)
     if not left.shape or not right.shape:
         return e.scalar(_scaled(e, left, right))
-    free_left = _LETTERS[: len(left.shape) - 1]
-    free_right = _LETTERS[len(free_left) :][: len(right.shape) - 1]
+    free = letters(len(left.shape) + len(right.shape) - 2)
+    free_left, free_right = free[: len(left.shape) - 1], free[len(left.shape) - 1 :]
     labels = (f"{free_left}y", f"{free_right}y", free_left + free_right)
     return e.scalar(e.contract(left, right, labels, _dot_dtype(left, right)))
 

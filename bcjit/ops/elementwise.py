@@ -76,8 +76,13 @@ def store(e: Emitter, out: Value, result: Value, *, exact: bool = True) -> Value
         raise WouldRaise("the out array has the wrong number of dimensions")
     tail = out.shape[len(out.shape) - len(result.shape) :]
     for have, want in zip(result.shape, tail, strict=True):
-        if not equal(e, have, want) and (exact or not equal(e, have, 1)):
+        if equal(e, have, want):
+            continue
+        if not equal(e, have, 1):
             raise WouldRaise("the out array has the wrong shape")
+        if exact:
+            # Generalized ufuncs repeat it, reductions and LAPACK do not.
+            raise Unsupported("out: a result that would be repeated into it")
     return e.scatter(out, result, whole(out))
 
 

@@ -184,6 +184,12 @@ class Emitter(Protocol):
     def may_fail(self) -> None:
         """Say that the call can raise or warn for some values, where the primitives do not imply it."""
 
+    def unknown(self, name: str, of: Value | None = None) -> Dim:
+        """Return a new size that depends on elements; an emitter that computes need not know it.
+
+        ``of`` says that it is the number of this value's elements that are not zero.
+        """
+
     # The primitives
 
     def map(

@@ -16,7 +16,7 @@ from bcjit.ops.emitter import DType, Emitter, Operand, Permute, Reshape, Shape, 
 from bcjit.ops.named_tuples import EighResult, EigResult, QRResult, SlogdetResult, SVDResult
 from bcjit.ops.numpy_facts import COND_IS_REAL, EIG_IS_COMPLEX
 from bcjit.ops.opdef import NotConstant, Sampler, Unsupported, WouldRaise
-from bcjit.ops.operands import FLOAT64, INTP, as_flag, broadcast, constant, equal, size_of
+from bcjit.ops.operands import FLOAT64, INTP, as_flag, broadcast, constant, equal, less, size_of
 from bcjit.ops.reductions import ABSENT
 from bcjit.ops.samples import Samplers
 from bcjit.ops.spell import functions
@@ -149,14 +149,28 @@ def tensorinv(e: Emitter, a: Operand, ind: Operand = 2) -> Value:
     return e.view(flat, Reshape((*tail, *head)))
 
 
-def lstsq_shapes(e: Emitter, a: Value, b: Value) -> tuple[Shape, Shape]:
-    """Return the shapes of the solution and of the singular values of ``np.linalg.lstsq``."""
-    if len(a.shape) != 2 or len(b.shape) not in {1, 2}:
+def lstsq(e: Emitter, a: Operand, b: Operand, rcond: Operand = None) -> tuple[Value, ...]:
+    """``np.linalg.lstsq``: there are residuals where there are more equations than unknowns and the rank is full."""
+    matrix, right = e.array(a), e.array(b)
+    if len(matrix.shape) != 2 or len(right.shape) not in {1, 2}:
         raise WouldRaise("lstsq of arrays that are not matrices")
-    rows, columns = a.shape
-    if not equal(e, rows, b.shape[0]):
+    rows, columns = matrix.shape
+    if not equal(e, rows, right.shape[0]):
         raise WouldRaise("incompatible dimensions")
-    return (columns, *b.shape[1:]), (minimum(rows, columns),)
+    dtype = common_dtype(matrix, right)
+    real = real_dtype(dtype)
+    residuals = e.unknown("residuals") if less(e, columns, rows) else 0
+    given, _ = _tolerance(e, rcond)
+    return _call(
+        e,
+        np.linalg.lstsq,
+        (matrix, right, *given),
+        {},
+        ((columns, *right.shape[1:]), dtype),
+        ((residuals,), real),
+        ((), np.dtype(np.intc)),
+        ((minimum(rows, columns),), real),
+    )
 
 
 # Decompositions
@@ -385,6 +399,7 @@ for _name, _expand, _sampler in (
     ("inv", inverse, example.squares),
     ("cholesky", cholesky, example.choleskys),
     ("solve", solve, example.solves),
+    ("lstsq", lstsq, example.least_squares),
     ("tensorsolve", tensorsolve, example.tensorsolves),
     ("tensorinv", tensorinv, example.tensorinvs),
     ("qr", qr, example.qrs),

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain, count
 from typing import Literal, TypeAlias, TypeGuard
 
 import numpy as np
@@ -189,6 +190,14 @@ class MetaEmitter:
     def may_fail(self) -> None:
         """See `Emitter.may_fail`."""
         self.can_fail = True
+
+    def unknown(self, name: str, of: Value | None = None) -> Dim:
+        """See `Emitter.unknown`."""
+        del of
+        taken = {symbol.name for symbol in self.env.symbols}
+        names = chain((name,), (f"{name}_{i}" for i in count(2)))
+        fresh = next(each for each in names if each not in taken)
+        return self.env.symbol(fresh, "data").expr
 
     def _may_set_flags(self) -> None:
         self.can_fail = self.sets_flags = True

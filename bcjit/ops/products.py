@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from bcjit.dims import Dim, maximum, minimum
-from bcjit.ops.contraction import dot, matmul, outer
+from bcjit.ops.contraction import dot, letters, matmul, outer
 from bcjit.ops.creation import identity
 from bcjit.ops.elementwise import apply, single_out
 from bcjit.ops.emitter import (
@@ -49,9 +49,6 @@ __all__: list[str] = []
 
 example = Samplers("products")
 
-_LETTERS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-
-
 # tensordot, kron
 
 
@@ -78,8 +75,8 @@ def tensordot(e: Emitter, a: Operand, b: Operand, axes: Operand = 2) -> Value:
     for i, j in zip(*summed, strict=True):
         if not equal(e, left.shape[i], right.shape[j]):
             raise WouldRaise("shape-mismatch for sum")
-    free = iter(_LETTERS[len(left.shape) :])
-    names = list(_LETTERS[: len(left.shape)])
+    named = letters(len(left.shape) + len(right.shape))
+    names, free = list(named[: len(left.shape)]), iter(named[len(left.shape) :])
     shared = dict(zip(summed[1], summed[0], strict=True))
     others = [names[shared[j]] if j in shared else next(free) for j in range(len(right.shape))]
     result = [n for n in names if n not in others] + [n for n in others if n not in names]
@@ -291,11 +288,11 @@ def _linalg_vecdot(e: Emitter, x1: Operand, x2: Operand, /, *, axis: Operand = -
     if not equal(e, values[0].shape[-1], values[1].shape[-1]):
         raise WouldRaise("the sizes of the core dimension do not match")
     batch = broadcast(e, values[0].shape[:-1], values[1].shape[:-1])
-    letters = _LETTERS[: len(batch)]
+    stack = letters(len(batch))
     wide = [
         v if v.shape[:-1] == batch else e.view(v, Broadcast((*batch, v.shape[-1]))) for v in values
     ]
-    labels = (f"{letters}Z", f"{letters}Z", letters)
+    labels = (f"{stack}y", f"{stack}y", stack)
     return e.scalar(e.contract(wide[0], wide[1], labels, dtypes[2]))
 
 

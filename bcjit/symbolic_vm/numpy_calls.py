@@ -19,6 +19,7 @@ from bcjit.fx_graph import Node, NodeKind, nodes_in
 from bcjit.meta import ArrayMeta, Meta, ObjectMeta, ScalarMeta
 from bcjit.ops.index_tricks import INDEXED
 from bcjit.symbolic_vm.break_reasons import break_graph
+from bcjit.symbolic_vm.data_sizes import bind_sizes
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.random_generators import generator_node, is_generator
 from bcjit.symbolic_vm.state import Effect
@@ -298,6 +299,7 @@ def add_node(
         op=op,
         line=vm.line,
     )
+    bind_sizes(vm, node)
     node.visible = any(map(_from_outside, writes)) or (draws and _stream_from_outside(node))
     if seen or node.visible:
         # Also for nodes that cannot fail: a backend may fail anywhere.

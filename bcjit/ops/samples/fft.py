@@ -27,6 +27,7 @@ def lines(dtype: np.dtype[Any]) -> Iterator[Sample]:
     yield sample(grid, norm="unitary")
     yield sample(grid[:, :3], 4, out=np.zeros((3, 4), np.complex64))
     yield sample(grid, 4, out=np.zeros((3, 3), np.complex128))
+    yield sample(grid[:1], 4, out=np.zeros((3, 4), np.complex128))
     yield sample(grid, 4, out=np.zeros((3, 4), np.float64))
 
 

@@ -253,6 +253,7 @@ def einsums(dtype: np.dtype[Any]) -> Iterator[Sample]:
     yield sample("ij->ji", square, optimize=True)
     yield sample("ij,jk->ik", square, square, out=np.zeros((3, 3), dtype))
     yield sample("ij->i", square, out=np.zeros(3, np.float64))
+    yield sample("ij->i", square[:1], out=np.zeros(3, dtype))
     yield sample("i,i->", square[0], square[1], out=np.zeros((), dtype))
     yield sample("ij,jk->ik", square, square, dtype=np.float64)
     yield sample("ij->i", square, dtype=np.int8, casting="same_kind")
