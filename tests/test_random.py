@@ -14,6 +14,7 @@ import threading
 
 import numpy as np
 import pytest
+from conftest import FULL
 from differential import PLAIN, STANDARD_SETTINGS, compare, observe
 from random_programs import (
     BROKEN,
@@ -25,6 +26,8 @@ from random_programs import (
     unused_draws,
     vector,
     world_of,
+    world_written,
+    written,
 )
 from under_test import TRANSFORMS, compile_failing, most_nodes
 
@@ -68,6 +71,21 @@ def test_program_is_captured_whole(fn):
         compiled(vector(), rng())
     (graph,) = compiled.graphs
     assert any(node.draws for node in graph.nodes)
+
+
+@pytest.mark.parametrize("number", range(300 if FULL else 15))
+def test_written_program_cannot_be_told_from_plain(number):
+    problems = []
+    for setting in (PLAIN, STANDARD_SETTINGS[3]):
+        plain_world, world = world_written(number), world_written(number)
+        plain = observe(plain_world.fn, plain_world.calls, setting, plain_world)
+        compiled = TRANSFORMS["eager"](world.fn)
+        problems += compare(plain, observe(compiled, world.calls, setting, world))
+        world = world_written(number)
+        failing = compile_failing(world.fn, number % (most_nodes(compiled) + 1))
+        got = observe(failing, world.calls, setting, world)
+        problems += [f"failing {line}" for line in compare(plain, got)]
+    assert not problems, written(number) + "\n".join(problems[:20])
 
 
 # ---------------------------------------------------------------------- one graph for many
