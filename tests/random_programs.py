@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import random
 
 import numpy as np
 from differential import World, args
+from programs import function_from, indented
 
-__all__ = ["BROKEN", "CAPTURED", "legacy", "rng", "vector", "world_of"]
+__all__ = ["BROKEN", "CAPTURED", "legacy", "rng", "vector", "world_of", "world_written", "written"]
 
 
 class Holder:
@@ -392,3 +394,61 @@ def world_of(fn):
 
     calls = [lambda: args(vector(), rng()), lambda: args(vector(4), rng(4))]
     return World(fn, calls, watch=lambda: (RNG, vars(HOLDER)), between=restart)
+
+
+# ---------------------------------------------------------------------- written at random
+_STREAMS = ("a", "b", "old", "held['a']", "box.value", "np.random")
+_DRAWS = (
+    "{g}.normal(size={s})", "{g}.standard_normal({s})", "{g}.uniform(-1, 2, {s})", "{g}.random({s})",
+    "{g}.exponential(abs(z), {s})", "{g}.poisson(3, {s})", "{g}.permutation({x})", "{g}.gamma({x}, size={s})",
+    "{g}.normal({x})", "{g}.choice({x}, 3)", "{g}.binomial(4, z, {s})",
+)  # fmt: skip
+_NUMBERS = ("{g}.random()", "{g}.normal(z)", "float({g}.choice({x}))", "{g}.gamma(z)")
+_STATEMENTS = (
+    "{x} = {d}", "{x} = {d}", "z = {n}", "z = {n}", "{x} = {x} * z + {d}", "{x} = np.log({x})", "{x} += {d}",
+    "{x} /= z - z", "{g}.shuffle({x})", "print('z', z)", "{d}", "box.value = {g2}", "box.count += 1",
+    "held['a'] = {g2}", "np.random.seed(len({x}))", "{g2} = np.random.default_rng(3)", "items.append({d})",
+    "{x} = helper({d}, z)", "{x}[0] = {n}", "{x}[1:] *= 1e300", "{x}.reshape(7)", "y = x", "x = x[::-1]",
+    "items.append(a is b)", "{g2}.standard_normal(out={x})", "z = [{n} for _ in range(2)][1]",
+)  # fmt: skip
+_BLOCKS = (
+    "if {x}.sum() > z:\n    {t}\nelse:\n    {t}", "for k in range(3):\n    {t}\n    {t}", "if z < 0.5:\n    {t}",
+    "try:\n    {t}\n    {t}\nexcept ValueError:\n    {t}", "with np.errstate(all='ignore'):\n    {t}\n    {t}",
+    "while z < 0.7 and len(items) < 4:\n    items.append(z)\n    z = {n}",
+)  # fmt: skip
+
+
+def written(seed):
+    """Return the source of a program ``f(x, y, a, b, old)`` of draws from streams that may be one."""
+    chance = random.Random(seed)
+
+    def filled(form):
+        """Fill the gaps from the left, until there are none."""
+        while "{" in form:
+            start, end = form.index("{"), form.index("}")
+            pools = {
+                "g": _STREAMS, "g2": ("a", "b"), "x": ("x", "y"), "s": ("len(x)", "3", "y.shape", "None"),
+                "d": _DRAWS, "n": _NUMBERS, "t": _STATEMENTS,
+            }  # fmt: skip
+            form = form[:start] + chance.choice(pools[form[start + 1 : end]]) + form[end + 1 :]
+        return form
+
+    lines = [filled(chance.choice(_STATEMENTS * 2 + _BLOCKS)) for _ in range(chance.randint(4, 12))]
+    body = "\n".join([
+        "held, box, items, z = {'a': a}, Box(b), [], 0.25", *lines,
+        "return x, y, z, items, a.random(), np.random.rand(), box, held",
+    ])  # fmt: skip
+    return f"def f(x, y, a, b, old):\n{indented(body)}"
+
+
+def world_written(seed):
+    """Return a world of such a program, with two generators, one under two names, and an old one as both."""
+    fn = function_from(written(seed), "random")
+
+    def call(a, b=None):
+        return args(vector(), vector() * 0.5, a, a if b is None else b, legacy())
+
+    return World(
+        fn,
+        [lambda: call(rng(), rng(4)), lambda: call(rng(5)), lambda: call(legacy(1), legacy(2))],
+    )

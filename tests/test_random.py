@@ -14,6 +14,7 @@ import threading
 
 import numpy as np
 import pytest
+from conftest import FULL
 from differential import PLAIN, STANDARD_SETTINGS, compare, observe
 from random_programs import (
     BROKEN,
@@ -25,6 +26,8 @@ from random_programs import (
     unused_draws,
     vector,
     world_of,
+    world_written,
+    written,
 )
 from under_test import TRANSFORMS, compile_failing, most_nodes
 
@@ -32,7 +35,7 @@ import bcjit
 from bcjit import ops
 from bcjit.fx_graph import Node
 from bcjit.meta import ObjectMeta
-from bcjit.ops.random import UNSUPPORTED
+from bcjit.ops.unsupported import UNSUPPORTED
 
 
 @pytest.mark.parametrize("fn", CAPTURED + BROKEN)
@@ -68,6 +71,21 @@ def test_program_is_captured_whole(fn):
         compiled(vector(), rng())
     (graph,) = compiled.graphs
     assert any(node.draws for node in graph.nodes)
+
+
+@pytest.mark.parametrize("number", range(300 if FULL else 15))
+def test_written_program_cannot_be_told_from_plain(number):
+    problems = []
+    for setting in (PLAIN, STANDARD_SETTINGS[3]):
+        plain_world, world = world_written(number), world_written(number)
+        plain = observe(plain_world.fn, plain_world.calls, setting, plain_world)
+        compiled = TRANSFORMS["eager"](world.fn)
+        problems += compare(plain, observe(compiled, world.calls, setting, world))
+        world = world_written(number)
+        failing = compile_failing(world.fn, number % (most_nodes(compiled) + 1))
+        got = observe(failing, world.calls, setting, world)
+        problems += [f"failing {line}" for line in compare(plain, got)]
+    assert not problems, written(number) + "\n".join(problems[:20])
 
 
 # ---------------------------------------------------------------------- one graph for many
@@ -212,15 +230,17 @@ def test_a_generator_of_an_old_bit_generator_draws_from_its_stream():
 
 
 def test_every_public_name_is_in_the_table_or_has_its_reason():
-    missing = []
-    for owner in (np.random, np.random.Generator, np.random.RandomState):
-        for name, value in vars(owner).items():
-            if not name.startswith("_") and name not in UNSUPPORTED and ops.lookup(value) is None:
-                missing.append(f"{owner.__name__}.{name}")
-    assert not missing
-    known = set(dir(np.random)) | set(dir(np.random.Generator)) | set(dir(np.random.RandomState))
-    assert set(UNSUPPORTED) <= known
-    assert not any(ops.lookup(vars(np.random).get(name)) for name in UNSUPPORTED)
+    owners = {
+        "np.random": np.random,
+        "np.random.Generator": np.random.Generator,
+        "np.random.RandomState": np.random.RandomState,
+    }
+    for owner, holder in owners.items():
+        public = {name: value for name, value in vars(holder).items() if not name.startswith("_")}
+        known = {name for name, value in public.items() if ops.lookup(value) is not None}
+        listed = {name for name in public if f"{owner}.{name}" in UNSUPPORTED}
+        assert known | listed == set(public)
+        assert not known & listed
 
 
 def test_the_rows_are_loaded_when_a_program_draws():

@@ -18,7 +18,7 @@ from bcjit.ops.random_rules import Constructor, Draw, Rule
 from bcjit.ops.samples import Samplers
 from bcjit.ops.table import define
 
-__all__ = ["UNSUPPORTED"]
+__all__: list[str] = []
 
 example = Samplers("random")
 
@@ -46,22 +46,6 @@ _OTHERS: Final[Mapping[str, Rule]] = {
 }
 # Of Generator only: they have dtype and out.
 _TYPED: Final = ("random", "standard_exponential", "standard_gamma", "standard_normal")
-
-# The other public names, and why they are not in the table.
-UNSUPPORTED: Final[Mapping[str, str]] = {
-    "BitGenerator": "an abstract class",
-    "bit_generator": "the state behind a generator is looked at by plain Python; also a module",
-    "bytes": "gives bytes, not numbers",
-    "get_bit_generator": "the state behind a generator is looked at by plain Python",
-    "get_state": "the state behind a generator is looked at by plain Python",
-    "mtrand": "a module",
-    "multivariate_normal": "draws before it judges the covariance, so what it warns of comes behind the draw",
-    "random_integers": "always warns that it is deprecated",
-    "set_bit_generator": "the state behind a generator is changed by plain Python",
-    "set_state": "the state behind a generator is changed by plain Python",
-    "spawn": "gives a list of generators",
-    "test": "runs NumPy's tests",
-}
 
 _SEED_NAMES: Final[Mapping[str, str]] = {"Generator": "bit_generator", "SeedSequence": "entropy"}
 

@@ -34,7 +34,9 @@ _GROUPS: Final[tuple[tuple[str, list[str]], ...]] = (
         "It gives Python objects (lists, bytes, memory) made of the elements, which are known when the graph has run.",
         _names("np.ndarray", "ctypes data dumps tobytes tolist tostring")
         + _names("np.generic", "data dumps tobytes tolist tostring")
-        + _names("np.random", "bytes"),
+        + _names("np.random", "bytes")
+        + _names("np.random.Generator", "bytes spawn")
+        + _names("np.random.RandomState", "bytes"),
     ),
     (
         "It gives or takes texts.",
@@ -114,7 +116,8 @@ _GROUPS: Final[tuple[tuple[str, list[str]], ...]] = (
         _names("np", "in1d row_stack trapz")
         + _names("np.ndarray", "itemset newbyteorder ptp")
         + _names("np.generic", "itemset newbyteorder ptp")
-        + _names("np.random", "random_integers"),
+        + _names("np.random", "random_integers")
+        + _names("np.random.RandomState", "random_integers"),
     ),
     (
         "It is a class for isinstance and dtype arguments that makes nothing.",
@@ -122,7 +125,8 @@ _GROUPS: Final[tuple[tuple[str, list[str]], ...]] = (
             "np",
             "character complexfloating flexible floating generic inexact integer ndarray number signedinteger ufunc "
             "unsignedinteger",
-        ),
+        )
+        + _names("np.random", "BitGenerator"),
     ),
     (
         "It is an exception.",
@@ -151,7 +155,15 @@ _GROUPS: Final[tuple[tuple[str, list[str]], ...]] = (
     ),
     (
         "It looks at or changes the state behind a generator as Python objects.",
-        _names("np.random", "get_bit_generator get_state set_bit_generator set_state"),
+        _names("np.random", "get_bit_generator get_state set_bit_generator set_state")
+        + _names("np.random.Generator", "bit_generator")
+        + _names("np.random.RandomState", "get_state set_state"),
+    ),
+    (
+        "It draws before it judges the covariance, so what it warns of or raises comes behind the draw, which cannot be repeated.",
+        _names("np.random", "multivariate_normal")
+        + _names("np.random.Generator", "multivariate_normal")
+        + _names("np.random.RandomState", "multivariate_normal"),
     ),
     (
         "It tells about a ufunc, not about numbers.",
