@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 
-from bcjit.dims import Expr, ShapeEnv, evaluate
+from bcjit.dims import Expr, ShapeEnv, evaluate, symbols
 from bcjit.meta import ArrayMeta, ObjectMeta, ScalarMeta
 from bcjit.ops import Fact, Unsupported, WouldRaise, all_ops, infer, lookup
 from bcjit.ops.samples.values import DTYPES
@@ -46,6 +46,14 @@ class Abstraction:
         if isinstance(value, list):
             return [self.of(item) for item in value]
         return ObjectMeta(type(value)) if isinstance(value, GENERATORS) else value
+
+    def learn(self, meta, value):
+        """Bind sizes that depend on data to those of a result: the first that has them as an axis decides."""
+        if isinstance(meta, ArrayMeta):
+            for dim, size in zip(meta.shape, np.shape(value), strict=False):
+                for symbol in symbols(dim):
+                    if symbol.kind == "data" and symbol.expr == dim:
+                        self.bindings.setdefault(symbol, size)
 
     def shape(self, shape):
         return tuple(evaluate(dim, self.bindings) for dim in shape)
@@ -205,6 +213,7 @@ def check_results(result, inferred, abstraction, args, kwargs, where):
     assert not isinstance(result, tuple) or type(result) is inferred.tuple_type, where
     assert len(values) == len(listed), where
     for value, meta, share in zip(values, listed, inferred.shares, strict=True):
+        abstraction.learn(meta, value)
         check_result(value, meta, abstraction, where)
         check_alias(value, share, args, kwargs, where)
 
