@@ -14,6 +14,7 @@ from bcjit.ops.emitter import (
     Pick,
     Reinterpret,
     Reshape,
+    Slice,
 )
 from bcjit.ops.scalar_functions import CAST, SELECT
 
@@ -61,6 +62,9 @@ class NumpyEmitter:
     def may_fail(self):
         pass
 
+    def require(self, relation):
+        pass
+
     def unknown(self, name, of=None):
         return 0  # results have the sizes that they have
 
@@ -102,7 +106,9 @@ class NumpyEmitter:
                     if isinstance(item, NewAxis):
                         index.append(None)
                     elif isinstance(item, Pick):
-                        index.append(item.index)
+                        index.append(int(item.index))
+                    elif isinstance(item, Slice):
+                        index.append(slice(item.start, item.stop, item.step))
                     elif item.length == 0:
                         index.append(slice(0, 0))
                     else:
@@ -148,7 +154,7 @@ class NumpyEmitter:
     def sort(self, value, axis, kind, *, indices):
         return (np.argsort if indices else np.sort)(value, axis=axis, kind=kind)
 
-    def lib_call(self, function, operands, options, results):
+    def lib_call(self, function, operands, options, results, *, can_fail=True):
         got = function(*operands, **options)
         return tuple(np.asarray(g) for g in got) if isinstance(got, tuple) else (np.asarray(got),)
 

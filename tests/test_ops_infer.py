@@ -209,8 +209,24 @@ def test_a_size_that_depends_on_data_is_not_guessed():
     d = env.symbol("d", "data").expr
     assert facts(np.sum, array(d), env=env).results == scalar()
     with pytest.raises(Unsupported, match="depends on data"):
-        facts(np.add, array(d), array(3), env=env)
+        facts(np.reshape, array(d), (3, 2), env=env)
+    added = facts(np.add, array(d, dtype=I8), array(3, dtype=I8), env=env)
+    assert added.results == array(3, dtype=I8)
+    assert added.can_fail  # where d is neither 1 nor 3
     assert env.facts == ()
+
+
+def test_sizes_that_depend_on_data_are_new_unless_it_is_known_what_they_broadcast_to():
+    env = ShapeEnv()
+    d, other = env.symbol("d", "data").expr, env.symbol("other", "data").expr
+    n = env.symbol("n", "input", 1).expr
+    assert facts(np.add, array(d), array(d), env=env).results == array(d)
+    assert facts(np.add, array(d), array(1), env=env).results == array(d)
+    assert facts(np.add, array(d, 1), array(n, 4), env=env).results == array(d, 4)
+    (size,) = facts(np.add, array(d), array(other), env=env).results.shape
+    assert size not in (d, other)
+    assert facts(np.mean, array(d), env=env).requires == (Relation("!=", d, 0),)
+    assert env.facts == (Relation("==", n, 1),)
 
 
 def test_symbolic_shapes_and_slices_stay_symbolic():
@@ -266,11 +282,29 @@ def test_a_class_as_dtype_is_not_asked_for_its_dtype():
         facts(np.zeros, 3, Sneaky)
 
 
-def test_boolean_selection_is_unsupported_and_boolean_assignment_is_not():
+def test_a_boolean_selection_has_a_new_size_that_its_mask_decides():
+    env = ShapeEnv()
     mask = array(3, dtype=np.dtype(bool))
-    with pytest.raises(Unsupported, match="depends on values"):
-        facts(operator.getitem, array(3), mask)
+    found = facts(operator.getitem, array(3, 2), mask, env=env)
+    ((symbol, place),) = found.sizes
+    assert (symbol.kind, place) == ("data", 1)
+    assert found.results == array(symbol.expr, 2)
+    assert not found.can_fail
     assert facts(operator.setitem, array(3), mask, 0.0).writes == (0,)
+
+
+def test_an_index_of_unknown_bounds_gives_a_view_of_unknown_length():
+    env = ShapeEnv()
+    found = facts(operator.getitem, array(3), slice(ScalarMeta(int), scalar(I8)), env=env)
+    assert (found.alias, found.view_of) == ("view", 0)
+    assert found.results.shape[0].symbols()
+
+
+def test_a_zero_dimensional_array_as_index_gives_a_scalar_alone_and_a_copy_among_slices():
+    index = array(dtype=I8)
+    assert facts(operator.getitem, array(3), index).results == scalar()
+    assert facts(operator.getitem, array(3, 3), index).alias == "fresh"
+    assert facts(operator.getitem, array(3, 3), scalar(I8)).alias == "view"
 
 
 def test_a_bool_array_to_an_unknown_power_has_no_known_dtype():
@@ -331,16 +365,12 @@ REFUSALS = [
     (operator.setitem, (1.5, 0, 0), Unsupported),
     (operator.getitem, (array(3), ScalarMeta(float)), WouldRaise),
     (operator.getitem, (array(3), "a"), WouldRaise),
-    (operator.getitem, (array(3), True), Unsupported),
     (operator.getitem, (array(3), object()), Unsupported),
     (operator.getitem, (array(3), scalar()), WouldRaise),
     (operator.getitem, (array(3), array(2)), WouldRaise),
     (operator.getitem, (array(3), slice(1.5, None)), WouldRaise),
-    (operator.getitem, (array(3), slice(ScalarMeta(int), None)), Unsupported),
-    (operator.getitem, (array(3, 3), (array(2, dtype=I8), slice(None))), Unsupported),
-    (operator.getitem, (array(3, 3), (array(2, dtype=I8), ScalarMeta(int))), Unsupported),
-    (operator.getitem, (array(3), array(dtype=I8)), Unsupported),
-    (operator.setitem, (array(3, 3), array(3, dtype=np.dtype(bool)), 0), Unsupported),
+    (operator.getitem, (array(3), slice(array(2, dtype=I8), None)), Unsupported),
+    (operator.setitem, (array(), True, 0), Unsupported),
     (operator.setitem, (array(3), 0, None), Unsupported),
     (operator.setitem, (array(2, 3), slice(None), array(2)), WouldRaise),
     (np.add, (array(3), None), Unsupported),

@@ -17,6 +17,7 @@ from bcjit.ops import (
     elementwise,
     fft,
     grids,
+    index_tools,
     index_tricks,
     indexing,
     joining,
@@ -26,10 +27,13 @@ from bcjit.ops import (
     metadata,
     movement,
     padding,
+    placing,
     products,
     reductions,
+    searching,
     selection,
     sequences,
+    sets,
     splitting,
 )
 from bcjit.ops.emitter import Emitter, Value
@@ -60,6 +64,7 @@ OP_MODULES: Final = (
     elementwise,
     fft,
     grids,
+    index_tools,
     index_tricks,
     indexing,
     joining,
@@ -69,10 +74,13 @@ OP_MODULES: Final = (
     metadata,
     movement,
     padding,
+    placing,
     products,
     reductions,
+    searching,
     selection,
     sequences,
+    sets,
     splitting,
 )
 

@@ -30,6 +30,7 @@ from bcjit.ops.operands import (
 from bcjit.ops.reductions import fold
 from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import CLIP, SELECT, row
+from bcjit.ops.searching import nonzero
 from bcjit.ops.spell import functions, methods
 from bcjit.ops.table import define
 
@@ -50,9 +51,17 @@ def _promoted(e: Emitter, *operands: Operand) -> DType:
 
 # where, clip, round
 
+_NOT_GIVEN: Final = object()
 
-def where(e: Emitter, condition: Operand, x: Operand, y: Operand, /) -> Value:
-    """``np.where`` of three arguments: always an array. Source: NumPy ``multiarraymodule.c``: ``PyArray_Where``."""
+
+def where(
+    e: Emitter, condition: Operand, x: Operand = _NOT_GIVEN, y: Operand = _NOT_GIVEN, /
+) -> Value | tuple[Value, ...]:
+    """``np.where``: always arrays; `np.nonzero` of one argument. Source: NumPy ``multiarraymodule.c``: ``PyArray_Where``."""
+    if x is _NOT_GIVEN:
+        return nonzero(e, condition)
+    if y is _NOT_GIVEN:
+        raise WouldRaise("either both or neither of x and y should be given")
     operands = [e.array(item) if isinstance(item, tuple | list) else item for item in (x, y)]
     dtype = _promoted(e, *operands)
     for operand in operands:

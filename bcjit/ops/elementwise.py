@@ -17,6 +17,7 @@ from bcjit.ops.emitter import Basic, DType, Emitter, Operand, Range, Value
 from bcjit.ops.numpy_facts import POWER_READS_SCALARS
 from bcjit.ops.opdef import Spelling, Unsupported, WouldRaise
 from bcjit.ops.operands import (
+    agree,
     as_dtype,
     default_dtype,
     equal,
@@ -76,7 +77,7 @@ def store(e: Emitter, out: Value, result: Value, *, exact: bool = True) -> Value
         raise WouldRaise("the out array has the wrong number of dimensions")
     tail = out.shape[len(out.shape) - len(result.shape) :]
     for have, want in zip(result.shape, tail, strict=True):
-        if equal(e, have, want):
+        if agree(e, have, want):
             continue
         if not equal(e, have, 1):
             raise WouldRaise("the out array has the wrong shape")

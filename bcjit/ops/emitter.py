@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 
-from bcjit.dims import Dim, ShapeEnv
+from bcjit.dims import Dim, Relation, ShapeEnv
 from bcjit.ops.scalar_functions import ScalarFunction
 from bcjit.records import dataclass
 
@@ -35,6 +35,7 @@ __all__ = [
     "Reinterpret",
     "Reshape",
     "Shape",
+    "Slice",
     "Value",
     "ViewMap",
 ]
@@ -61,9 +62,12 @@ Operand: TypeAlias = object
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """Basic index item: one position of an axis, which disappears. ``index`` is not negative, or unknown (None)."""
+    """Basic index item: one position of an axis, which disappears.
 
-    index: Dim | None
+    ``index`` is a size that is not negative, or an operand: a Python or NumPy integer that is not known, maybe negative.
+    """
+
+    index: Operand
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +83,28 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
+class Slice:
+    """Basic index item: what a Python slice takes of an axis, where a bound is not known; ``length`` is unknown.
+
+    Bounds are operands: Python and NumPy integers, or None.
+    """
+
+    start: Operand
+    stop: Operand
+    step: Operand
+    length: Dim
+
+
+@dataclass(frozen=True, slots=True)
 class NewAxis:
     """Basic index item: a new axis of size 1; consumes no axis of the source."""
 
 
 @dataclass(frozen=True, slots=True)
 class Basic:
-    """View: basic indexing, with one `Pick` or `Range` for each axis of the source."""
+    """View: basic indexing, with one `Pick`, `Range` or `Slice` for each axis of the source."""
 
-    items: tuple[Pick | Range | NewAxis, ...]
+    items: tuple[Pick | Range | Slice | NewAxis, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +201,12 @@ class Emitter(Protocol):
     def may_fail(self) -> None:
         """Say that the call can raise or warn for some values, where the primitives do not imply it."""
 
+    def require(self, relation: Relation) -> None:
+        """Say that the call means what is emitted only if this holds of sizes that depend on elements.
+
+        It must be checked before the call is made.
+        """
+
     def unknown(self, name: str, of: Value | None = None) -> Dim:
         """Return a new size that depends on elements; an emitter that computes need not know it.
 
@@ -225,12 +248,15 @@ class Emitter(Protocol):
         """Concat: joined along an axis; other sizes agree already."""
 
     def gather(self, value: Value, indices: tuple[Value, ...]) -> Value:
-        """Gather: the first axes indexed by integer arrays, broadcast together."""
+        """Gather: the first axes indexed by integer arrays, broadcast together, or by one boolean array.
+
+        The boolean array has the shape of the axes it indexes; what it selects is one axis.
+        """
 
     def scatter(self, base: Value, item: Operand, where: ViewMap | tuple[Value, ...]) -> Value:
         """Scatter: a new version of base with item, broadcast and cast, at a view of it or at index arrays.
 
-        Index arrays are integer arrays for the first axes, or one boolean array of base's shape.
+        Index arrays are for the first axes, as in ``gather``.
         """
 
     def fill(self, shape: Shape, item: Operand, dtype: DType) -> Value:
@@ -248,8 +274,13 @@ class Emitter(Protocol):
         operands: Sequence[Operand],
         options: Mapping[str, object],
         results: Sequence[tuple[Shape, DType]],
+        *,
+        can_fail: bool = True,
     ) -> tuple[Value, ...]:
-        """LibCall: a library routine, opaque but for its results."""
+        """LibCall: a library routine, opaque but for its results.
+
+        ``can_fail`` says that it may raise, or set a floating-point flag.
+        """
 
     def draw(
         self,

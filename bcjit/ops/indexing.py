@@ -1,198 +1,40 @@
-"""``x[...]`` and ``x[...] = v``: basic indexing as views, index arrays as Gather and Scatter; no other functions.
+"""``x[...]`` and ``x[...] = v``: basic indexing as views, index arrays and masks as Gather and Scatter; no other functions.
 
-Mirrors NumPy ``mapping.c`` (``prepare_index``) and CPython ``sliceobject.c`` (``PySlice_AdjustIndices``), with sizes that
-may be symbolic. Boolean reading is unsupported: its size depends on values.
+Mirrors NumPy ``mapping.c`` (``array_subscript``, ``array_assign_subscript``, ``PyArray_MapIterNew``): the axes of index
+arrays, broadcast together, stand where the first of them stood if nothing else is between them, and first if something is.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from types import EllipsisType
-from typing import TypeAlias
 
 import numpy as np
 
-from bcjit.dims import Dim, floor_divide
+from bcjit.dims import Dim
+from bcjit.ops.elementwise import apply
 from bcjit.ops.emitter import (
     Basic,
     Emitter,
     NewAxis,
     Operand,
+    Permute,
     Pick,
     Range,
     Shape,
+    Slice,
     Value,
 )
+from bcjit.ops.index_entries import Arrays, Index, Item, Mask, parse, slice_range, true_positions
 from bcjit.ops.opdef import Spelling, Unsupported, WouldRaise
-from bcjit.ops.operands import INTP, broadcast, equal, in_range, less
+from bcjit.ops.operands import INTP, agree, broadcast, copy
 from bcjit.ops.samples import Samplers
+from bcjit.ops.scalar_functions import row
 from bcjit.ops.table import define
-from bcjit.records import dataclass
 
-__all__ = ["getitem", "slice_range"]
+__all__ = ["check_item", "check_region", "getitem", "slice_range"]
 
 example = Samplers("indexing")
-
-Item: TypeAlias = Pick | Range | NewAxis
-
-
-@dataclass(frozen=True, slots=True)
-class Index:
-    """An index with everything about it known: either basic, or index arrays for the first axes."""
-
-    basic: tuple[Item, ...]
-    arrays: tuple[Value, ...]
-    ellipsis: bool  # keeps a 0-d result an array
-
-
-def slice_range(e: Emitter, item: slice, length: Dim) -> Range:
-    """Return what a slice takes of an axis. Source: CPython ``PySlice_AdjustIndices``."""
-    start, stop, step = (
-        None if bound is None else _bound(e, bound) for bound in (item.start, item.stop, item.step)
-    )
-    step = 1 if step is None else step
-    if equal(e, step, 0):
-        raise WouldRaise("slice step cannot be zero")
-    backward = less(e, step, 0)
-    stride = -step if backward else step
-    if start is None and stop is None:
-        # Needs to know nothing about the length.
-        return Range(length - 1 if backward else 0, step, _steps(length, stride))
-    if backward:
-        first = length - 1 if start is None else _clamp(e, start, length, -1)
-        last = -1 if stop is None else _clamp(e, stop, length, -1)
-        distance = first - last
-    else:
-        first = 0 if start is None else _clamp(e, start, length, 0)
-        last = length if stop is None else _clamp(e, stop, length, 0)
-        distance = last - first
-    if less(e, distance, 0):
-        distance = 0
-    return Range(first, step, _steps(distance, stride))
-
-
-def _bound(e: Emitter, bound: Operand) -> Dim:
-    known = e.integer(bound)
-    if known is not None:
-        return known
-    if e.weak_type(bound) in {float, complex} or isinstance(bound, str):
-        raise WouldRaise("slice indices must be integers or None")
-    raise Unsupported("a slice depends on values")
-
-
-def _steps(distance: Dim, stride: Dim) -> Dim:
-    return floor_divide(distance + stride - 1, stride)
-
-
-def _clamp(e: Emitter, bound: Dim, length: Dim, low: int) -> Dim:
-    """Return a bound counted from the front, within low and length + low."""
-    if less(e, bound, 0):
-        bound = bound + length
-        return low if less(e, bound, low) else bound
-    high = length + low
-    return high if less(e, high, bound) else bound
-
-
-def _parse(e: Emitter, value: Value, index: Operand) -> Index:
-    entries: Sequence[Operand] = index if isinstance(index, tuple) else (index,)
-    entries = [e.array(entry) if isinstance(entry, list) else entry for entry in entries]
-    if any(_is_bool(e, entry) for entry in entries):
-        # It picks no axis and adds one.
-        raise Unsupported("a bool as index")
-    consumed = sum(_axes_of(e, entry) for entry in entries)
-    missing = len(value.shape) - consumed
-    if missing < 0:
-        raise WouldRaise("too many indices for array")
-    dots = [i for i, entry in enumerate(entries) if isinstance(entry, EllipsisType)]
-    if len(dots) > 1:
-        raise WouldRaise("an index can only have a single ellipsis")
-    if any(_is_index_array(e, entry) for entry in entries):
-        if dots or any(entry is None or isinstance(entry, slice) for entry in entries):
-            raise Unsupported("index arrays together with slices")
-        return Index((), _arrays(e, value, entries), ellipsis=False)
-    at = dots[0] if dots else len(entries)
-    whole: list[Operand] = [slice(None)] * missing
-    filled = [*entries[:at], *whole, *entries[at + 1 :]]
-    return Index(_items(e, value, filled), (), ellipsis=bool(dots))
-
-
-def _is_bool(e: Emitter, entry: Operand) -> bool:
-    if e.is_value(entry):
-        return e.is_scalar(entry) and entry.dtype.kind == "b"
-    return e.weak_type(entry) is bool
-
-
-def _axes_of(e: Emitter, entry: Operand) -> int:
-    if entry is None or isinstance(entry, EllipsisType):
-        return 0
-    if e.is_value(entry) and entry.dtype.kind == "b":
-        return len(entry.shape)
-    return 1
-
-
-def _is_index_array(e: Emitter, entry: Operand) -> bool:
-    if not e.is_value(entry) or e.is_scalar(entry):
-        return False
-    if entry.dtype.kind not in "biu":
-        raise WouldRaise("arrays used as indices must be of integer (or boolean) type")
-    return True
-
-
-def _items(e: Emitter, value: Value, entries: Sequence[Operand]) -> tuple[Item, ...]:
-    items: list[Item] = []
-    axis = 0
-    for entry in entries:
-        if entry is None:
-            items.append(NewAxis())
-            continue
-        length = value.shape[axis]
-        axis += 1
-        if isinstance(entry, slice):
-            items.append(slice_range(e, entry, length))
-        else:
-            items.append(_pick(e, entry, length))
-    return tuple(items)
-
-
-def _pick(e: Emitter, entry: Operand, length: Dim) -> Pick:
-    known = e.integer(entry)
-    if known is not None:
-        index = in_range(e, known, length)
-        if index is None:
-            raise WouldRaise("an index is out of bounds")
-        return Pick(index)
-    weak = e.weak_type(entry)
-    if weak in {float, complex} or isinstance(entry, str):
-        raise WouldRaise("only integers, slices and arrays are valid indices")
-    if weak is int or (e.is_value(entry) and entry.dtype.kind in "iu"):
-        e.may_fail()
-        return Pick(None)
-    if e.is_value(entry):
-        raise WouldRaise("only integers, slices and arrays are valid indices")
-    raise Unsupported(f"an index of type {type(entry).__name__}")
-
-
-def _arrays(e: Emitter, value: Value, entries: Sequence[Operand]) -> tuple[Value, ...]:
-    """Return index arrays for the first axes; ints among them become 0-d arrays."""
-    if len(entries) > 1 and any(e.is_value(x) and x.dtype.kind == "b" for x in entries):
-        raise Unsupported("a boolean array together with other indices")
-    arrays: list[Value] = []
-    for entry, length in zip(entries, _lengths(value, entries), strict=True):
-        if e.is_value(entry):
-            arrays.append(e.array(entry))
-        else:
-            index = _pick(e, entry, length).index
-            if index is None:
-                raise Unsupported("index arrays together with an unknown int")
-            arrays.append(e.fill((), index, INTP))
-    if all(not array.shape and array.dtype.kind != "b" for array in arrays):
-        raise Unsupported("a 0-d array as index")
-    return tuple(arrays)
-
-
-def _lengths(value: Value, entries: Sequence[Operand]) -> Shape:
-    return value.shape[: len(entries)] if len(entries) > 1 else value.shape[:1] or (1,)
 
 
 # Reading
@@ -203,13 +45,65 @@ def getitem(e: Emitter, x: Operand, index: Operand, /) -> Value:
     if not e.is_value(x):
         raise Unsupported("the indexed object is not an array")
     value = e.array(x)
-    parsed = _parse(e, value, index)
-    if parsed.arrays:
-        if parsed.arrays[0].dtype.kind == "b":
-            raise Unsupported("the size of a boolean selection depends on values")
-        return e.gather(value, parsed.arrays)
-    result = e.view(value, Basic(parsed.basic))
-    return result if parsed.ellipsis else e.scalar(result)
+    parsed = parse(e, value, index)
+    if not parsed.is_basic:
+        return _gathered(e, value, parsed)
+    result = e.view(value, parsed.basic)
+    if parsed.copies:
+        return copy(e, result)
+    return result if parsed.keeps_array else e.scalar(result)
+
+
+def _gathered(e: Emitter, value: Value, index: Index) -> Value:
+    """Read by index arrays: a view without them, their axes first, then the axes where NumPy puts them."""
+    plain: list[Pick | Range | Slice | NewAxis] = []
+    arrays: list[Value] = []
+    front: list[int] = []  # axes of the view that are indexed by arrays
+    rest: list[int] = []
+    at: int | None = None  # where the axes of the arrays go
+    masks = [item for item in index.items if isinstance(item, Mask)]
+    alone = len(masks) == 1 and not any(isinstance(item, Arrays) for item in index.items)
+    axis = produced = 0
+    for item in index.items:
+        if isinstance(item, Range | Slice | NewAxis):
+            plain.append(item)
+            rest.append(produced)
+            axis += not isinstance(item, NewAxis)
+            produced += 1
+            continue
+        at = len(rest) if at is None else at
+        if isinstance(item, Pick):
+            plain.append(item)
+            axis += 1
+            continue
+        values = _index_arrays(e, item, alone=alone)
+        if isinstance(item, Arrays) and item.extra:
+            plain.append(NewAxis())
+            count = 1
+        else:
+            count = len(item.value.shape) if isinstance(item, Mask) else len(values)
+            plain.extend(Range(0, 1, dim) for dim in value.shape[axis : axis + count])
+            axis += count
+        arrays.extend(values)
+        front.extend(range(produced, produced + count))
+        produced += count
+    assert at is not None
+    view = e.view(value, Basic(tuple(plain)))
+    if front != list(range(len(front))):
+        view = e.view(view, Permute((*front, *rest)))
+    taken = e.gather(view, tuple(arrays))
+    extra = len(taken.shape) - len(rest)
+    at = 0 if index.gap else at
+    if at == 0:
+        return taken
+    moved = tuple(range(extra, extra + len(rest)))
+    return e.view(taken, Permute((*moved[:at], *range(extra), *moved[at:])))
+
+
+def _index_arrays(e: Emitter, item: Mask | Arrays, *, alone: bool) -> tuple[Value, ...]:
+    if isinstance(item, Arrays):
+        return item.values
+    return (item.value,) if alone else true_positions(e, item.value)
 
 
 # Writing
@@ -221,25 +115,132 @@ def setitem(e: Emitter, x: Operand, index: Operand, value: Operand, /) -> None:
         raise Unsupported("the indexed object is not an array")
     if e.is_scalar(x):
         raise WouldRaise("a NumPy scalar does not support item assignment")
-    parsed = _parse(e, x, index)
+    parsed = parse(e, x, index)
     item: Operand = e.array(value) if isinstance(value, tuple | list) else value
-    _check_item(e, x, item)
-    if parsed.arrays:
-        _check_array_assignment(e, x, parsed.arrays, item)
-        e.scatter(x, item, parsed.arrays)
+    check_item(e, x, item)
+    shape = item.shape if e.is_value(item) else ()
+    if not parsed.is_basic:
+        arrays, region = _scattered(e, x, parsed)
+        if _is_whole_mask(x, arrays) and len(shape) > 1:
+            raise WouldRaise("an assignment by a mask requires a 0 or 1-dimensional input")
+        check_region(e, shape, region)
+        e.scatter(x, item, arrays)
         return
-    view = Basic(parsed.basic)
-    region = e.view(x, view)
+    view = parsed.basic
+    region = e.view(x, view).shape
     if e.is_value(item):
-        picked = not region.shape and not parsed.ellipsis
-        if picked and item.shape:
+        if not region and not parsed.keeps_array and item.shape:
             # Converting an array of one element to a scalar is deprecated and warns.
             raise Unsupported("an array is assigned to one element")
-        _check_broadcast(e, item.shape, region.shape)
+        check_region(e, shape, region)
     e.scatter(x, item, view)
 
 
-def _check_item(e: Emitter, x: Value, item: Operand) -> None:
+def _is_whole_mask(x: Value, arrays: Sequence[Value]) -> bool:
+    return arrays[0].dtype.kind == "b" and len(arrays[0].shape) == len(x.shape)
+
+
+def _scattered(e: Emitter, x: Value, index: Index) -> tuple[tuple[Value, ...], Shape]:
+    """Return index arrays for the first axes of an array, and the shape of what they index."""
+    first = _leading(e, x, index)
+    if first is not None:
+        return first
+    # Every axis gets an index array, with its axes at their places in the result.
+    groups = [_group(e, item) for item in index.items]
+    joined: Shape = ()
+    for array in (array for group in groups for array in group):
+        joined = broadcast(e, joined, array.shape)
+    plain = [isinstance(item, Range | Slice | NewAxis) for item in index.items]
+    at = 0 if index.gap else plain.index(False)
+    ndim = sum(plain) + len(joined)
+    region: list[Dim] = []
+    arrays: list[Value] = []
+    extras: list[Value] = []
+    for item, group in zip(index.items, groups, strict=True):
+        if isinstance(item, Slice):
+            raise Unsupported("index arrays together with a slice of unknown bounds")
+        if isinstance(item, Range):
+            place = len(region) if len(region) < at else len(region) + len(joined)
+            arrays.append(_placed(e, _positions(e, item), place, ndim))
+        placed = [_placed(e, array, at + len(joined) - len(array.shape), ndim) for array in group]
+        (extras if isinstance(item, Arrays) and item.extra else arrays).extend(placed)
+        if isinstance(item, Range | Slice | NewAxis):
+            region.append(item.length if isinstance(item, Range) else 1)
+    if not arrays:
+        raise Unsupported("only bools as index of an array without axes")
+    for extra in extras:
+        # What a bool picks has size 0 or 1: all is indexed, or nothing.
+        (arrays[0],) = apply(e, row("add"), (arrays[0], extra))
+    return tuple(arrays), (*region[:at], *joined, *region[at:])
+
+
+def _group(e: Emitter, item: Item) -> tuple[Value, ...]:
+    """Return the index arrays of one part of an index."""
+    if isinstance(item, Pick):
+        return (_integer(e, item),)
+    if isinstance(item, Mask):
+        return true_positions(e, item.value)
+    return item.values if isinstance(item, Arrays) else ()
+
+
+def _leading(e: Emitter, x: Value, index: Index) -> tuple[tuple[Value, ...], Shape] | None:
+    """Return the index arrays as they are where they are for the first axes, and the others are whole."""
+    count = sum(not isinstance(item, Range | Slice | NewAxis) for item in index.items)
+    head, tail = index.items[:count], index.items[count:]
+    used = 0
+    arrays: list[Value] = []
+    for item in head:
+        if isinstance(item, Mask) and count == 1:
+            arrays.append(item.value)
+            used += len(item.value.shape)
+        elif isinstance(item, Arrays) and not item.extra:
+            arrays.extend(item.values)
+            used += len(item.values)
+        elif isinstance(item, Pick):
+            arrays.append(_integer(e, item))
+            used += 1
+        else:
+            return None
+    for item, dim in zip(tail, x.shape[used:], strict=False):
+        if not isinstance(item, Range) or item != Range(0, 1, dim):
+            return None
+    if len(tail) != len(x.shape) - used:
+        return None
+    if isinstance(head[0], Mask):
+        return tuple(arrays), (e.unknown("selected", head[0].value), *x.shape[used:])
+    shape: Shape = ()
+    for array in arrays:
+        shape = broadcast(e, shape, array.shape)
+    return tuple(arrays), shape + x.shape[used:]
+
+
+def _integer(e: Emitter, item: Pick) -> Value:
+    if e.is_value(item.index):
+        return e.array(item.index)
+    return e.fill((), item.index, INTP)
+
+
+def _positions(e: Emitter, item: Range) -> Value:
+    """Return the positions that a slice takes, as an array."""
+    count = e.iota(item.length, INTP)
+    if item.step != 1:
+        (count,) = apply(e, row("multiply"), (count, e.fill((), item.step, INTP)))
+    if item.start != 0:
+        (count,) = apply(e, row("add"), (count, e.fill((), item.start, INTP)))
+    return count
+
+
+def _placed(e: Emitter, array: Value, place: int, ndim: int) -> Value:
+    """Return an array with its axes at this place among others."""
+    behind = ndim - place - len(array.shape)
+    if behind == 0:
+        return array
+    whole = tuple(Range(0, 1, dim) for dim in array.shape)
+    return e.view(array, Basic((*whole, *(NewAxis() for _ in range(behind)))))
+
+
+def check_item(e: Emitter, x: Value, item: Operand) -> None:
+    """Refuse what cannot be stored in an array."""
     if e.is_value(item):
         return
     weak = e.weak_type(item)
@@ -253,32 +254,18 @@ def _check_item(e: Emitter, x: Value, item: Operand) -> None:
             raise WouldRaise(f"Python integer {item} out of bounds for {x.dtype}")
 
 
-def _check_broadcast(e: Emitter, shape: Shape, region: Shape) -> None:
-    """Leading axes of size 1 are dropped from the value (NumPy ``PyArray_AssignArray``)."""
+def check_region(e: Emitter, shape: Shape, region: Shape) -> None:
+    """Refuse a value that does not broadcast: leading axes of size 1 are dropped (NumPy ``PyArray_AssignArray``).
+
+    NumPy checks before it writes, so nothing need be known of a size that depends on data.
+    """
     extra = max(len(shape) - len(region), 0)
-    if any(not equal(e, dim, 1) for dim in shape[:extra]):
+    if any(not agree(e, dim, 1) for dim in shape[:extra]):
         raise WouldRaise("could not broadcast the value to the indexed shape")
     tail = shape[extra:]
     for have, want in zip(tail, region[len(region) - len(tail) :], strict=True):
-        if not equal(e, have, want) and not equal(e, have, 1):
+        if not agree(e, have, want) and not agree(e, have, 1):
             raise WouldRaise("could not broadcast the value to the indexed shape")
-
-
-def _check_array_assignment(e: Emitter, x: Value, arrays: tuple[Value, ...], item: Operand) -> None:
-    mask = arrays[0]
-    shape = item.shape if e.is_value(item) else ()
-    if mask.dtype.kind == "b":
-        if len(mask.shape) != len(x.shape):
-            raise Unsupported("a mask of fewer dimensions")
-        if not all(equal(e, a, b) for a, b in zip(mask.shape, x.shape, strict=True)):
-            raise WouldRaise("boolean index did not match indexed array")
-        if len(shape) > 1:
-            raise Unsupported("a value of several dimensions for a mask")
-        return
-    region: Shape = ()
-    for array in arrays:
-        region = broadcast(e, region, array.shape)
-    _check_broadcast(e, shape, region + x.shape[len(arrays) :])
 
 
 define("getitem", [Spelling(operator.getitem, getitem, example.getitems)])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from bcjit.dims import ShapeEnv, ShapeMismatch, Undecidable
+from bcjit.dims import Relation, ShapeEnv, ShapeMismatch, Symbol, Undecidable
 from bcjit.meta import ArrayMeta, Meta, ObjectMeta, ScalarMeta
 from bcjit.ops.meta_emitter import Argument, MetaEmitter, MetaObject, MetaValue, Sharing
 from bcjit.ops.numpy_facts import lacks
@@ -34,6 +34,9 @@ class Inferred:
     is_list: bool = False  # the call returns a list
     tuple_type: type[tuple[object, ...]] = tuple  # of a tuple of results: exact, or a named tuple's
     fact: Fact | None = None  # the result, of a call that gives no array
+    # Sizes that depend on data, and the arguments whose elements that are not zero they count.
+    sizes: tuple[tuple[Symbol, Argument], ...] = ()
+    requires: tuple[Relation, ...] = ()  # what else must hold of such sizes, when the call is made
 
     @property
     def alias(self) -> Sharing:
@@ -127,4 +130,6 @@ def _facts(emitter: MetaEmitter, result: object) -> Inferred:
         is_list=isinstance(result, list),
         fact=result if isinstance(result, Fact) else None,
         tuple_type=type(result) if isinstance(result, tuple) else tuple,
+        sizes=tuple(emitter.sizes),
+        requires=tuple(emitter.requires),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -38,16 +38,27 @@ def interp(e: Emitter, x: Operand, xp: Operand, fp: Operand) -> Value:
     return e.scalar(result)
 
 
-def searchsorted(e: Emitter, a: Operand, v: Operand, side: Operand = "left") -> Value:
+def searchsorted(
+    e: Emitter, a: Operand, v: Operand, side: Operand = "left", sorter: Operand = None
+) -> Value:
     """``np.searchsorted``: positions, of the shape of v."""
     values, sought = e.array(a), e.array(v)
     if len(values.shape) != 1:
         raise WouldRaise("object too deep for desired array")
-    if side not in {"left", "right"}:
+    if not isinstance(side, str) or side not in {"left", "right"}:
         raise Unsupported("side is not 'left' or 'right'")
-    options = {"side": side}
-    (result,) = e.lib_call(np.searchsorted, (values, sought), options, [(sought.shape, INTP)])
+    operands, options = [values, sought], {"side": side}
+    if sorter is not None:
+        order = e.array(sorter)
+        if order.dtype.kind not in "iu" or len(order.shape) != 1:
+            raise Unsupported("the sorter is not an array of integers")
+        operands.append(order)
+    (result,) = e.lib_call(_searchsorted, operands, options, [(sought.shape, INTP)])
     return e.scalar(result)
+
+
+def _searchsorted(a: Any, v: Any, sorter: Any = None, *, side: Any) -> object:
+    return np.searchsorted(a, v, side, sorter)
 
 
 # The table

@@ -18,7 +18,7 @@ from typing import Literal, TypeAlias, TypeGuard
 
 import numpy as np
 
-from bcjit.dims import Dim, Expr, ShapeEnv, product
+from bcjit.dims import Dim, Expr, Relation, ShapeEnv, Symbol, Undecidable, product
 from bcjit.meta import ArrayMeta, ObjectMeta, ScalarMeta
 from bcjit.ops.emitter import (
     Basic,
@@ -35,6 +35,7 @@ from bcjit.ops.emitter import (
     Reinterpret,
     Reshape,
     Shape,
+    Slice,
     Value,
     ViewMap,
 )
@@ -98,6 +99,10 @@ class MetaEmitter:
     def __init__(self, env: ShapeEnv) -> None:
         self.env = env
         self.writes: list[Argument] = []
+        self._new: set[Symbol] = set()
+        self.requires: list[Relation] = []
+        # Unknown sizes, and the arguments whose elements that are not zero they count.
+        self.sizes: list[tuple[Symbol, Argument]] = []
         self.can_fail = False
         self.sets_flags = False  # some result so far may have set a floating-point flag
         self.torn = False
@@ -191,13 +196,24 @@ class MetaEmitter:
         """See `Emitter.may_fail`."""
         self.can_fail = True
 
+    def require(self, relation: Relation) -> None:
+        """See `Emitter.require`."""
+        if not relation.symbols().isdisjoint(self._new):
+            # It is the call itself that decides them.
+            raise Undecidable(relation)
+        if relation not in self.requires:
+            self.requires.append(relation)
+
     def unknown(self, name: str, of: Value | None = None) -> Dim:
         """See `Emitter.unknown`."""
-        del of
         taken = {symbol.name for symbol in self.env.symbols}
         names = chain((name,), (f"{name}_{i}" for i in count(2)))
         fresh = next(each for each in names if each not in taken)
-        return self.env.symbol(fresh, "data").expr
+        symbol = self.env.symbol(fresh, "data")
+        self._new.add(symbol)
+        if isinstance(of, MetaValue) and of.sharing == "same" and of.origin is not None:
+            self.sizes.append((symbol, of.origin))
+        return symbol.expr
 
     def _may_set_flags(self) -> None:
         self.can_fail = self.sets_flags = True
@@ -304,6 +320,11 @@ class MetaEmitter:
 
     def gather(self, value: Value, indices: tuple[Value, ...]) -> Value:
         """See `Emitter.gather`."""
+        if indices[0].dtype.kind == "b":
+            (mask,) = indices
+            return MetaValue(
+                (self.unknown("selected", mask), *value.shape[len(mask.shape) :]), value.dtype
+            )
         shape: Shape = ()
         for index in indices:
             shape = broadcast(self, shape, index.shape)
@@ -348,10 +369,13 @@ class MetaEmitter:
         operands: Sequence[Operand],
         options: Mapping[str, object],
         results: Sequence[tuple[Shape, DType]],
+        *,
+        can_fail: bool = True,
     ) -> tuple[Value, ...]:
         """See `Emitter.lib_call`."""
         del function, operands, options
-        self._may_set_flags()
+        if can_fail:
+            self._may_set_flags()
         return tuple(MetaValue(shape, dtype) for shape, dtype in results)
 
     def draw(
@@ -387,7 +411,7 @@ def _view_shape(shape: Shape, how: ViewMap) -> Shape:
         case Basic(items):
             result: list[Dim] = []
             for item in items:
-                if isinstance(item, Range):
+                if isinstance(item, Range | Slice):
                     result.append(item.length)
                 elif isinstance(item, NewAxis):
                     result.append(1)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from bcjit.dims import Dim, Expr, Relation, product
+from bcjit.dims import Dim, Expr, Relation, Undecidable, product, symbols
 from bcjit.ops.emitter import DType, Emitter, Operand, Shape, Value
 from bcjit.ops.opdef import Unsupported, WouldRaise
 from bcjit.ops.scalar_functions import CAST, ScalarFunction
@@ -21,6 +21,7 @@ __all__ = [
     "FLOAT64",
     "INTP",
     "accepts_any_int",
+    "agree",
     "as_dtype",
     "as_flag",
     "axis_index",
@@ -34,11 +35,14 @@ __all__ = [
     "constant",
     "copy",
     "default_dtype",
+    "depends_on_data",
     "equal",
+    "expect",
     "in_range",
     "is_array",
     "less",
     "loop_dtypes",
+    "may_be_empty",
     "require_default",
     "require_int64",
     "shape_argument",
@@ -86,15 +90,81 @@ def broadcast(e: Emitter, left: Shape, right: Shape) -> Shape:
     """Return the shape that two shapes broadcast to; asks the environment only if they differ."""
     if left == right or not right:
         return left
-    return e.env.broadcast(left, right) if left else right
+    if not left:
+        return right
+    try:
+        return e.env.broadcast(left, right)
+    except Undecidable:
+        extra = len(left) - len(right)
+        longer, shorter = (left, right) if extra >= 0 else (right, left)
+        tail = zip(longer[abs(extra) :], shorter, strict=True)
+        return (*longer[: abs(extra)], *(_broadcast_sizes(e, a, b) for a, b in tail))
+
+
+def _broadcast_sizes(e: Emitter, left: Dim, right: Dim) -> Dim:
+    """Return what two sizes broadcast to where data decide one of them; NumPy finds out whether they do."""
+    if left == right:
+        return left
+    fixed: list[Dim] = []  # not 1: what the other one is can only be an error, or change nothing
+    for one, other in ((left, right), (right, left)):
+        try:
+            if equal(e, one, 1):
+                return other
+        except Undecidable:
+            continue
+        fixed.append(one)
+    fixed.sort(key=depends_on_data)
+    if len(fixed) == 2 and not depends_on_data(fixed[1]):
+        return e.env.broadcast((left,), (right,))[0]
+    e.may_fail()
+    return fixed[0] if fixed else e.unknown("joined")
+
+
+def depends_on_data(dim: Dim) -> bool:
+    """Whether a size is known only when the graph runs."""
+    return any(symbol.kind == "data" for symbol in symbols(dim))
+
+
+def agree(e: Emitter, left: Dim, right: Dim) -> bool:
+    """Whether two sizes are equal; where data decide it, NumPy finds out before it writes or gives anything."""
+    try:
+        return equal(e, left, right)
+    except Undecidable:
+        e.may_fail()
+        return True
+
+
+def expect(e: Emitter, relation: Relation) -> bool:
+    """Whether a relation of sizes holds; that it does is checked when the call is made, where data decide it."""
+    try:
+        return e.env.decide(relation)
+    except Undecidable:
+        e.require(relation)
+        return True
 
 
 def in_range(e: Emitter, index: Dim, length: Dim) -> Dim | None:
-    """Return the index counted from the front, None if it is out of bounds."""
-    if less(e, index, 0):
-        index = index + length
-        return None if less(e, index, 0) else index
-    return index if less(e, index, length) else None
+    """Return the index counted from the front, None if it is out of bounds.
+
+    Of an axis whose length depends on data, NumPy finds that out.
+    """
+    try:
+        if less(e, index, 0):
+            index = index + length
+            return None if less(e, index, 0) else index
+        return index if less(e, index, length) else None
+    except Undecidable:
+        e.may_fail()
+        return index
+
+
+def may_be_empty(e: Emitter, length: Dim) -> bool:
+    """Whether an axis has no elements; where that depends on data, NumPy's C code finds out and raises."""
+    try:
+        return equal(e, length, 0)
+    except Undecidable:
+        e.may_fail()
+        return False
 
 
 def size_of(value: Value) -> Dim:

@@ -36,7 +36,8 @@ from bcjit.ops.operands import (
     axis_tuple,
     cast,
     check_dtype,
-    equal,
+    expect,
+    may_be_empty,
     size_of,
 )
 from bcjit.ops.samples import Samplers
@@ -109,7 +110,7 @@ def fold(
     assert function.ufunc is not None
     loop = _accumulator(function, value.dtype, dtype, out)
     nothing = function.ufunc.identity is None and initial is ABSENT
-    if nothing and any(equal(e, value.shape[axis], 0) for axis in axes):
+    if nothing and any(may_be_empty(e, value.shape[axis]) for axis in axes):
         raise WouldRaise(f"reduction {function.name} of nothing has no identity")
     folded = e.reduce(function, value, axes, loop, None if initial is ABSENT else initial)
     return _keep_dims(e, folded, axes, len(value.shape)) if keepdims else folded
@@ -230,7 +231,7 @@ def mean(
     value, target = e.array(a), single_out(e, out)
     axes = axis_tuple(e, axis, len(value.shape))
     count = reduced_size(value, axes)
-    if equal(e, count, 0):
+    if not expect(e, Relation("!=", count, 0)):
         raise Unsupported("the mean of nothing warns")
     given = as_dtype(dtype)
     half = given is None and value.dtype == np.float16
@@ -296,7 +297,7 @@ def _variance(
     count = reduced_size(value, axes)
     if not isinstance(ddof, int | float):
         raise Unsupported("ddof is not a constant number")
-    if e.env.decide(Relation("<=", count, floor(ddof))):
+    if not expect(e, Relation("<", floor(ddof), count)):
         raise Unsupported("a variance without degrees of freedom warns")
     given = as_dtype(dtype)
     if given is None and value.dtype.kind in "biu":
@@ -376,7 +377,7 @@ def _arg_extreme(
     else:
         position, source = axis_index(e, axis, ndim), value
         axes = (position,)
-    if equal(e, source.shape[position], 0):
+    if may_be_empty(e, source.shape[position]):
         raise WouldRaise(f"attempt to get {name} of an empty sequence")
     found = e.arg_reduce(name, source, position)
     return e.scalar(_keep_dims(e, found, axes, ndim) if keep else found)

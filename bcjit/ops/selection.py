@@ -1,9 +1,11 @@
-"""Functions that choose elements: sort, argsort, take, diagonal, trace, triu; ``x[...]`` is in ``indexing``."""
+"""Functions that sort, take or cut out elements: sort, partition, take, diagonal, triu; ``x[...]`` is in ``indexing``."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import Literal
+
+import numpy as np
 
 from bcjit.dims import maximum, minimum
 from bcjit.ops.elementwise import apply, single_out, store
@@ -19,14 +21,23 @@ from bcjit.ops.emitter import (
     Value,
 )
 from bcjit.ops.opdef import Unsupported, WouldRaise
-from bcjit.ops.operands import BOOL, INTP, as_dtype, axis_index, constant, size_of
+from bcjit.ops.operands import (
+    BOOL,
+    INTP,
+    as_dtype,
+    axis_index,
+    constant,
+    equal,
+    is_array,
+    size_of,
+)
 from bcjit.ops.reductions import fold
 from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import SELECT, row
 from bcjit.ops.spell import functions, methods
 from bcjit.ops.table import define
 
-__all__ = ["diagonal", "trace"]
+__all__ = ["diagonal", "gather_along", "trace"]
 
 example = Samplers("indexing")
 products = Samplers("products")
@@ -35,40 +46,182 @@ products = Samplers("products")
 # Sorting
 
 
-def _sorted(e: Emitter, value: Value, axis: Operand, kind: Operand, *, indices: bool) -> Value:
+def _kind(kind: Operand, order: Operand, stable: Operand) -> str | None:
+    """Return how to sort."""
+    if order is not None:
+        raise Unsupported("order: arrays without fields have none")
+    if stable is not None and type(stable) is not bool:
+        raise Unsupported("stable is not a constant bool")
+    if kind is not None and stable is not None:
+        raise WouldRaise("kind and stable cannot be given together")
+    if stable:
+        return "stable"
     if kind is not None and kind not in {"quicksort", "mergesort", "heapsort", "stable"}:
         raise Unsupported("this kind of sorting")
-    at = axis_index(e, axis, len(value.shape))
-    return e.sort(value, at, kind if isinstance(kind, str) else None, indices=indices)
+    return kind if isinstance(kind, str) else None
 
 
-def sort(e: Emitter, a: Operand, axis: Operand = -1, kind: Operand = None) -> Value:
+def sort(
+    e: Emitter,
+    a: Operand,
+    axis: Operand = -1,
+    kind: Operand = None,
+    order: Operand = None,
+    *,
+    stable: Operand = None,
+) -> Value:
     """``np.sort``: a copy."""
     value = e.array(a)
     if axis is None:
         value, axis = e.view(value, Reshape((size_of(value),))), -1
-    return _sorted(e, value, axis, kind, indices=False)
+    at = axis_index(e, axis, len(value.shape))
+    return e.sort(value, at, _kind(kind, order, stable), indices=False)
 
 
-def argsort(e: Emitter, a: Operand, axis: Operand = -1, kind: Operand = None) -> Value:
+def argsort(
+    e: Emitter,
+    a: Operand,
+    axis: Operand = -1,
+    kind: Operand = None,
+    order: Operand = None,
+    *,
+    stable: Operand = None,
+) -> Value:
     """``np.argsort``: a 0-d array counts as 1-d."""
-    value = e.array(a)
+    value, how = e.array(a), _kind(kind, order, stable)
     if axis is None or not value.shape:
         value, axis = e.view(value, Reshape((size_of(value),))), 0 if axis is None else axis
-    return _sorted(e, value, axis, kind, indices=True)
+    return e.sort(value, axis_index(e, axis, len(value.shape)), how, indices=True)
 
 
-def _sort_method(e: Emitter, a: Operand, axis: Operand = -1, kind: Operand = None) -> None:
+def _sort_method(
+    e: Emitter,
+    a: Operand,
+    axis: Operand = -1,
+    kind: Operand = None,
+    order: Operand = None,
+    *,
+    stable: Operand = None,
+) -> None:
     value = e.array(a)
-    store(e, value, _sorted(e, value, axis, kind, indices=False))
+    if axis is None:
+        raise WouldRaise("axis: an integer is expected, got None")
+    store(e, value, sort(e, value, axis, kind, order, stable=stable))
+
+
+def _kth(e: Emitter, kth: Operand, kind: Operand, order: Operand) -> Operand:
+    """Return the positions to partition at."""
+    if kind != "introselect" or order is not None:
+        raise Unsupported("this kind of partition")
+    if isinstance(kth, tuple | list) or (e.is_value(kth) and kth.shape):
+        kth = e.array(kth)
+    numeric = e.is_value(kth) and kth.dtype.kind in "iu" and len(kth.shape) <= 1
+    if not numeric and e.weak_type(kth) is not int:
+        raise Unsupported("the positions are not integers")
+    return kth
+
+
+def partition(
+    e: Emitter,
+    a: Operand,
+    kth: Operand,
+    axis: Operand = -1,
+    kind: Operand = "introselect",
+    order: Operand = None,
+) -> Value:
+    """``np.partition``: a copy."""
+    value, at = e.array(a), _kth(e, kth, kind, order)
+    if axis is None:
+        value, axis = e.view(value, Reshape((size_of(value),))), -1
+    options = {"axis": axis_index(e, axis, len(value.shape))}
+    # A position out of bounds is found before anything is moved; only comparing complex NaN sets a flag.
+    e.may_fail()
+    flags = value.dtype.kind == "c"
+    results = [(value.shape, value.dtype)]
+    return e.lib_call(np.partition, (value, at), options, results, can_fail=flags)[0]
+
+
+def _partition_method(
+    e: Emitter,
+    a: Operand,
+    kth: Operand,
+    axis: Operand = -1,
+    kind: Operand = "introselect",
+    order: Operand = None,
+) -> None:
+    value = e.array(a)
+    if axis is None:
+        raise WouldRaise("axis: an integer is expected, got None")
+    store(e, value, partition(e, value, kth, axis, kind, order))
+
+
+def argpartition(
+    e: Emitter,
+    a: Operand,
+    kth: Operand,
+    axis: Operand = -1,
+    kind: Operand = "introselect",
+    order: Operand = None,
+) -> Value:
+    """``np.argpartition``: a 0-d array counts as 1-d."""
+    value, at = e.array(a), _kth(e, kth, kind, order)
+    if axis is None or not value.shape:
+        value, axis = e.view(value, Reshape((size_of(value),))), 0 if axis is None else axis
+    options = {"axis": axis_index(e, axis, len(value.shape))}
+    return e.lib_call(np.argpartition, (value, at), options, [(value.shape, INTP)])[0]
+
+
+def _lexsort(*keys: object, axis: int) -> object:
+    return np.lexsort(keys, axis=axis)  # type: ignore[arg-type]
+
+
+def lexsort(e: Emitter, keys: Operand, axis: Operand = -1) -> Value:
+    """``np.lexsort``: the last key counts most; keys are a sequence, or the first axis of an array."""
+    if is_array(e, keys):
+        stacked = e.array(keys)
+        if len(stacked.shape) < 2:
+            raise Unsupported("lexsort of less than two dimensions")
+        shape = stacked.shape[1:]
+        options = {"axis": axis_index(e, axis, len(shape))}
+        if equal(e, stacked.shape[0], 0):
+            raise WouldRaise("need sequence of keys with len > 0 in lexsort")
+        return e.lib_call(np.lexsort, (stacked,), options, [(shape, INTP)])[0]
+    if not isinstance(keys, tuple | list) or not keys:
+        raise Unsupported("the keys are not arrays")
+    arrays = [e.array(key) for key in keys]
+    shape = arrays[0].shape
+    if not shape:
+        raise Unsupported("lexsort of numbers")
+    for other in arrays[1:]:
+        alike = len(other.shape) == len(shape)
+        if not alike or not all(equal(e, a, b) for a, b in zip(shape, other.shape, strict=True)):
+            raise WouldRaise("all keys need to be the same shape")
+    options = {"axis": axis_index(e, axis, len(shape))}
+    return e.lib_call(_lexsort, arrays, options, [(shape, INTP)])[0]
 
 
 # Taking
 
 
-def take(e: Emitter, a: Operand, indices: Operand, axis: Operand = None) -> Value:
-    """``np.take`` that raises out of bounds."""
-    value = e.array(a)
+def gather_along(e: Emitter, value: Value, index: Value, at: int) -> Value:
+    """Return the elements at these positions of an axis; the axes of the index stand where the axis was."""
+    ndim, extra = len(value.shape), len(index.shape)
+    front = e.view(value, Permute((at, *(i for i in range(ndim) if i != at))))
+    taken = e.gather(front, (index,))
+    rest = tuple(range(extra, extra + ndim - 1))
+    return e.view(taken, Permute((*rest[:at], *range(extra), *rest[at:])))
+
+
+def take(
+    e: Emitter,
+    a: Operand,
+    indices: Operand,
+    axis: Operand = None,
+    out: Operand = None,
+    mode: Operand = "raise",
+) -> Value:
+    """``np.take``. Source: NumPy ``item_selection.c``: ``PyArray_TakeFrom``."""
+    value, target = e.array(a), single_out(e, out)
     if axis is None:
         value, at = e.view(value, Reshape((size_of(value),))), 0
     elif not value.shape:
@@ -76,17 +229,28 @@ def take(e: Emitter, a: Operand, indices: Operand, axis: Operand = None) -> Valu
     else:
         at = axis_index(e, axis, len(value.shape))
     index = e.array(indices)
+    if index.dtype.kind == "f" and any(dim == 0 for dim in index.shape) and not e.is_value(indices):
+        raise Unsupported("an empty list of indices")
     if index.dtype.kind not in "biu" or index.dtype.str[1:] == "u8":
         raise WouldRaise(f"cannot cast indices from {index.dtype} to intp")
     if index.dtype.kind == "b":
         raise Unsupported("bools as indices of take")
-    ndim, extra = len(value.shape), len(index.shape)
-    front = e.view(value, Permute((at, *(i for i in range(ndim) if i != at))))
-    taken = e.gather(front, (index,))
-    # The axes of the index stand first: move them to where the axis was.
-    rest = tuple(range(extra, extra + ndim - 1))
-    order = (*rest[:at], *range(extra), *rest[at:])
-    return e.scalar(e.view(taken, Permute(order)))
+    if mode == "raise":
+        taken = gather_along(e, value, index, at)
+    elif mode in ("wrap", "clip"):
+        if equal(e, value.shape[at], 0):
+            raise Unsupported("taking from an empty axis")
+        shape = (*value.shape[:at], *index.shape, *value.shape[at + 1 :])
+        options = {"axis": at, "mode": mode}
+        results = [(shape, value.dtype)]
+        (taken,) = e.lib_call(np.take, (value, index), options, results, can_fail=False)
+    else:
+        raise Unsupported("mode is not 'raise', 'wrap' or 'clip'")
+    if target is None:
+        return e.scalar(taken)
+    if target.dtype != taken.dtype:
+        raise Unsupported("out: an array of another dtype")
+    return store(e, target, taken)
 
 
 # Diagonals
@@ -165,6 +329,17 @@ define(
     "argsort",
     functions(argsort, example.sorts, "argsort") + methods(argsort, example.sorts, "argsort"),
 )
+define("partition", functions(partition, example.partitions, "partition"))
+define(
+    "partition_method",
+    methods(_partition_method, example.partition_methods, "partition", of_scalars=False),
+)
+define(
+    "argpartition",
+    functions(argpartition, example.partitions, "argpartition")
+    + methods(argpartition, example.partition_methods, "argpartition", of_scalars=False),
+)
+define("lexsort", functions(lexsort, example.key_sorts, "lexsort"))
 define("take", functions(take, example.takes, "take") + methods(take, example.takes, "take"))
 define(
     "diagonal",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bcjit.dims import Dim
 from bcjit.ops.emitter import Basic, Emitter, NewAxis, Operand, Pick, Range, Value
 
-__all__ = ["back", "indexed", "with_new_axes"]
+__all__ = ["along_axis", "back", "indexed", "with_new_axes"]
 
 
 def back(e: Emitter, source: Operand, result: Value) -> Value:
@@ -28,3 +29,8 @@ def with_new_axes(value: Value, axes: Sequence[int]) -> Basic:
             for i in range(len(value.shape) + len(axes))
         )
     )
+
+
+def along_axis(length: Dim, axis: int, ndim: int) -> Basic:
+    """Return the index that puts the only axis of an array at this place among axes of size 1."""
+    return Basic(tuple(Range(0, 1, length) if i == axis else NewAxis() for i in range(ndim)))

@@ -153,6 +153,8 @@ class Machine:
         self._ids = 0
         # Items of lists from outside, as seen first.
         self._lists: dict[Source, tuple[SymValue, ...]] = {}
+        # How many elements of an array are not zero, and how many nodes there were when that was asked: see data_sizes.
+        self.nonzero_counts: dict[Node, tuple[Symbol, int]] = {}
         self._live: dict[int, tuple[int, object]] = {}  # by identity: the numbers of live objects
         self._changed = Changed()
         self._finalised = tuple(

@@ -5,6 +5,8 @@ A change of a container from outside is logged, for residual code to do. Importi
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 import bcjit.symbolic_vm.break_reasons as because
@@ -14,7 +16,7 @@ from bcjit.symbolic_vm.calls import builtin
 from bcjit.symbolic_vm.finalisers import drop
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import call_scalar, describe
-from bcjit.symbolic_vm.operators import fold, new_list
+from bcjit.symbolic_vm.operators import as_dim, fold, new_list
 from bcjit.symbolic_vm.state import Effect
 from bcjit.symbolic_vm.subscripts import (
     MISSING,
@@ -237,17 +239,32 @@ _constant_method(float.is_integer)
 _constant_method(int.bit_length)
 
 
+_ITEM_TYPES: Final = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
+
+
 @builtin(np.ndarray.item, np.generic.item)
 def _item(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
-    _arity("item", args, kwargs, 0, 0)
     value = vm.realize(args[0])
+    if isinstance(value, SymArray) and not value.meta.is_scalar and len(args) > 1 and not kwargs:
+        return _item_at(vm, value, args[1:])
+    _arity("item", args, kwargs, 0, 0)
     if isinstance(value, SymArray) and value.meta.ndim == 0:
-        pytype = {"b": bool, "i": int, "u": int, "f": float, "c": complex}[value.meta.dtype.kind]
+        pytype = _ITEM_TYPES[value.meta.dtype.kind]
         if value.meta.dtype.char not in "gG":  # a long double stays a NumPy scalar
             if value.meta.is_scalar:
                 return call_scalar(vm, np.generic.item, (value,), pytype)
             return call_scalar(vm, np.ndarray.item, (value,), pytype)
     return break_graph(because.NO_RULE, f"item of {describe(value)}")
+
+
+def _item_at(vm: Machine, value: SymArray, index: Args) -> SymValue:
+    """``x.item(i, j)`` or, counted in C order, ``x.item(i)``; NumPy finds out whether that is out of bounds."""
+    dims = [as_dim(vm, part) for part in index]
+    if any(dim is None for dim in dims) or len(dims) not in (1, value.meta.ndim):
+        break_graph(because.NO_RULE, "item at other than integers")
+    if value.meta.dtype.char in "gG":
+        break_graph(because.NO_RULE, "item of a long double")
+    return call_scalar(vm, np.ndarray.item, (value, *index), _ITEM_TYPES[value.meta.dtype.kind])
 
 
 @builtin(tuple.count, tuple.index, list.index, list.count)

@@ -19,7 +19,7 @@ from bcjit.fx_graph import Node, NodeKind, nodes_in
 from bcjit.meta import ArrayMeta, Meta, ObjectMeta, ScalarMeta
 from bcjit.ops.index_tricks import INDEXED
 from bcjit.symbolic_vm.break_reasons import break_graph
-from bcjit.symbolic_vm.data_sizes import bind_sizes
+from bcjit.symbolic_vm.data_sizes import bind_sizes, check_readable, require, with_known_sizes
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.random_generators import generator_node, is_generator
 from bcjit.symbolic_vm.state import Effect
@@ -145,6 +145,7 @@ def call_op(
         break_graph(because.WOULD_RAISE, f"{_spelling(target)}: {error}")
     if inferred.fact is not None:
         return from_fact(vm, inferred.fact.value)
+    inferred = _with_data_sizes(vm, inferred, args, kwargs)
     results = inferred.results
     multi = isinstance(results, tuple) and (bool(results) or inferred.is_list)
     if not (multi or inferred.writes or inferred.can_fail) and inferred.alias == "same":
@@ -184,6 +185,26 @@ def call_op(
         value = vm.realize(source)
         return vm.realize(value.items[0]) if isinstance(value, SymTuple) else value  # out=(x,)
     return _result(vm, node, results)
+
+
+def _with_data_sizes(
+    vm: Machine,
+    inferred: ops.Inferred,
+    args: Sequence[SymValue],
+    kwargs: Mapping[str, SymValue],
+) -> ops.Inferred:
+    """Return the facts about a call with the sizes that the graph has already; what must hold of them is checked first."""
+    inferred = with_known_sizes(
+        vm,
+        inferred,
+        lambda place: vm.realize(_argument(args, kwargs, place)),
+        lambda one, other: _owner(one) is _owner(other) or _both_from_outside(one, other),
+    )
+    check_readable(vm, inferred)
+    for relation in inferred.requires:
+        parts = (relation.op, relation.lhs, relation.rhs)
+        add_node(vm, require, parts, {}, (ScalarMeta(bool),), can_fail=True, op=None)
+    return inferred
 
 
 def _with_constant(
@@ -385,6 +406,10 @@ def _owner(node: Node) -> Node:
     while node.view_of is not None:
         node = node.view_of
     return node
+
+
+def _both_from_outside(one: Node, other: Node) -> bool:
+    return _from_outside(one) and _from_outside(other)
 
 
 def _from_outside(node: Node) -> bool:

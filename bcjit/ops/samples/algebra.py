@@ -94,3 +94,8 @@ def searches(dtype: np.dtype[Any]) -> Iterator[Sample]:
         yield sample(line, sought)
         yield sample(line, sought, side="right")
     yield sample(line.reshape(2, 3), 1)
+    shuffled = line[[3, 0, 5, 1, 4, 2]]
+    yield sample(shuffled, line, "right", np.argsort(shuffled))
+    yield sample(shuffled, line, sorter=[0.5])
+    yield sample(shuffled, line, sorter=[0, 9])
+    yield sample(line, 1, "middle")

@@ -115,6 +115,9 @@ def wheres(dtype: np.dtype[Any]) -> Iterator[Sample]:
     yield sample(True, np.array(grid[0, 0]), grid[1, 1])
     yield sample(test, grid[:, :3], grid)
     yield sample(test, [1, 2, 3, 4], grid)
+    yield sample(grid)
+    yield sample(test, grid)
+    yield sample(test, grid, None)
 
 
 def clips(dtype: np.dtype[Any]) -> Iterator[Sample]:
@@ -189,3 +192,8 @@ def copies(dtype: np.dtype[Any]) -> Iterator[Sample]:
         yield sample(grid.copy(), grid[:, ::-1].copy(), where=mask)
         yield sample(grid.copy(), 1, where=mask)
     yield sample(grid[:1].copy(), grid, where=[True])
+    for source in (1, grid[0], tame(np.dtype("i1"), 3), np.ones(2)):
+        yield sample(grid.copy(), source, where=grid > 2)
+        yield sample(grid.copy(), source, "unsafe", [True, False, True])
+    yield sample(grid.copy(), 1, where=np.ones(3))
+    yield sample(grid.copy(), 1, where=np.ones((4, 2, 3), bool))

@@ -10,7 +10,18 @@ import numpy as np
 from bcjit.ops.opdef import Sample, sample
 from bcjit.ops.samples.values import arrays, calls, each, numbers, of_arrays, tame
 
-__all__ = ["getitems", "setitems", "sort_methods", "sorts", "takes", "traces", "triangles"]
+__all__ = [
+    "getitems",
+    "key_sorts",
+    "partition_methods",
+    "partitions",
+    "setitems",
+    "sort_methods",
+    "sorts",
+    "takes",
+    "traces",
+    "triangles",
+]
 
 _BASIC: Final[tuple[object, ...]] = (
     0,
@@ -83,7 +94,11 @@ def setitems(dtype: np.dtype[Any]) -> Iterator[Sample]:
 # Sorting, taking, diagonals
 
 sorts: Final = calls(of_arrays(), of_arrays(0), of_arrays(axis=None), of_arrays(-1, kind="stable"))
-sort_methods: Final = calls(of_arrays(), of_arrays(0), of_arrays(-1, "stable"))
+sort_methods: Final = calls(
+    of_arrays(), of_arrays(0), of_arrays(-1, "stable"), of_arrays(stable=False)
+)
+partition_methods: Final = calls(of_arrays(0), of_arrays(kth=-1, axis=0), of_arrays([0, 9]))
+partitions: Final = calls(partition_methods, of_arrays((0,), None))
 traces: Final = each(sample(), sample(1), sample(-1, 1, 2), sample(axis1=0, axis2=-1), sample(9))
 triangles: Final = each(sample(), sample(1), sample(k=-1))
 
@@ -97,3 +112,22 @@ def takes(dtype: np.dtype[Any]) -> Iterator[Sample]:
             yield sample(array, index, axis=-1)
     for bad in (np.array([9]), np.array([0.5]), np.array([True])):
         yield sample(tame(dtype, 4), bad)
+    grid, index = tame(dtype, 12).reshape(3, 4), np.array([[5, -1]])
+    for mode in ("wrap", "clip", "raise", "other"):
+        yield sample(grid, index, 1, mode=mode)
+        yield sample(grid, index[0], 0, np.zeros((2, 4), dtype), mode)
+        yield sample(grid, [0, -1], 0, np.zeros((2, 4), dtype), mode)
+    yield sample(grid, [0], 0, np.zeros((2, 4), dtype))
+    yield sample(grid, [0], 0, np.zeros((1, 4), np.longdouble))
+
+
+def key_sorts(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``lexsort``."""
+    grid = tame(dtype, 12).reshape(3, 4)
+    yield sample((grid[0], grid[1]))
+    yield sample([grid, grid[::-1]], 0)
+    yield sample(grid)
+    yield sample(grid[:0])
+    yield sample(keys=(grid[0], [1, 2, 3, 4]), axis=-1)
+    yield sample((grid[0], grid[1, :2]))
+    yield sample((grid[0, 0], 1))
