@@ -38,6 +38,7 @@ from bcjit.ops.meta_emitter import MetaEmitter
 from bcjit.ops.named_tuples import NAMED_TUPLES
 from bcjit.ops.opdef import (
     Fact,
+    MustKnow,
     NotConstant,
     OpDef,
     OpFailure,
@@ -82,6 +83,7 @@ __all__ = [
     "Fact",
     "Inferred",
     "MetaEmitter",
+    "MustKnow",
     "NotConstant",
     "OpDef",
     "OpFailure",
