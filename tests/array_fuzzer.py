@@ -137,7 +137,7 @@ LIBRARY: Final = (
     "np.modf({a})[1]", "np.frexp({a})[0]", "np.divmod({a}, {n})[0]", "np.ldexp({a}, 2)", "np.nextafter({a}, {b})", "np.gcd(i, 4)", "np.bitwise_count(i)", "np.heaviside({a}, 1)",
     "np.sinc({a})", "np.deg2rad({a})", "np.fmax({a}, {b})", "np.exp2({a})", "np.cbrt({a})", "np.trunc({a})", "np.signbit({a})", "np.isnan({a})", "np.angle({a})", "np.unwrap({a})",
     "np.polyval([1, 2], {a})", "np.vander({a})", "np.matvec({a}, {b})", "np.asfortranarray({a})", "np.require({a}, requirements='C')", "np.array({a}, ndmin=2)", "np.array([{a}, {b}])",
-    "np.geomspace(1, 8, 4)", "np.logspace(0, 1, 3)", "np.tri(3)", "np.empty_like({a}) * 0", "np.ones(({i}, 2))", "np.astype({a}, 'f4')", "{a}.astype('i1')", "{a}.flatten('F')",
+    "np.geomspace(1, 8, 4)", "np.logspace(0, 1, 3)", "np.tri(3)", "np.ones(({i}, 2))", "np.astype({a}, 'f4')", "{a}.astype('i1')", "{a}.flatten('F')",
 )  # fmt: skip
 OPERATORS: Final = ("+", "-", "*", "+", "*", "/", "//", "%", "**", "<", "<=", "==", "!=", "&", "|", "^", "<<", ">>")  # fmt: skip
 
@@ -584,7 +584,8 @@ class Writer:
         for _ in range(8):
             before = self.scope.copy()
             lines = self.statement()
-            if all([trial.works(lines) for trial in trials]) or self.chance(60):
+            worked = [trial.works(lines) for trial in trials]
+            if all(worked) or self.chance(60):
                 return lines
             self.scope = before
         return ["pass"]

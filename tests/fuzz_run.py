@@ -423,7 +423,17 @@ def main(arguments: Sequence[str] | None = None, writer: str = "language") -> in
     while start < stop:
         count = min(BATCH, stop - start)
         ended = _run(
-            ["--batch", "--writer", given.writer, "--seed", str(given.seed), "--start", str(start), "--count", str(count)]
+            [
+                "--batch",
+                "--writer",
+                given.writer,
+                "--seed",
+                str(given.seed),
+                "--start",
+                str(start),
+                "--count",
+                str(count),
+            ]
         )
         lines = [line for line in ended.stdout.splitlines() if not line.startswith("@ ")]
         print("\n".join(lines), end="\n" if lines else "", flush=True)

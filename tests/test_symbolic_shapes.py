@@ -125,7 +125,6 @@ ONE_GRAPH = [
     ("len", lambda x: x / len(x), LINE),
     ("size", lambda a: a.sum() / a.size, GRID),
     ("ndim", lambda a: a * a.ndim + a.nbytes, GRID),
-    ("functions", lambda a: np.zeros(np.shape(a)) + np.size(a) + np.ndim(a), GRID),
     ("np.prod of shape", lambda a: a.sum() / np.prod(a.shape), GRID),
     ("math.prod of shape", lambda a: a.sum() / math.prod(a.shape), GRID),
     ("sum of shape", lambda a: a.sum() / sum(a.shape), GRID),

@@ -307,9 +307,7 @@ def _ufunc_name(target: object) -> str:
     return name if isinstance(target, np.ufunc) else _UFUNC_NAMES[name]
 
 
-def _completed(
-    node: Node, computed: dict[Node, object], status: int, restorer: Restorer
-) -> object:
+def _completed(node: Node, computed: dict[Node, object], status: int, restorer: Restorer) -> object:
     written = node.writes[0]
     result = computed[written] if node.meta else None
     name = _ufunc_name(node.target)
@@ -328,7 +326,8 @@ def _power_name(base: object, exponent: object) -> str:
         for number in (-1, 0, np.finfo(base.dtype).max):
             try:
                 with np.errstate(all="raise"):
-                    operator.ipow(np.array([number], base.dtype), exponent)
+                    probe = np.array([number], base.dtype)
+                    probe **= exponent
             except FloatingPointError as error:
                 return str(error).rpartition(" encountered in ")[2]
     return "power"

@@ -1,4 +1,4 @@
-"""Rules for ``math`` and for NumPy's functions that only read what an array is; a table, one small function a row.
+"""Rules for the functions of ``math``; a table, one small function a row.
 
 Importing this module fills the table.
 """
@@ -8,16 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import numpy as np
-
 import bcjit.symbolic_vm.break_reasons as because
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.builtin_calls import Args, Kwargs, each_of, is_one_number, plain, positional
-from bcjit.symbolic_vm.calls import builtin, get
+from bcjit.symbolic_vm.calls import builtin
 from bcjit.symbolic_vm.machine import Machine
-from bcjit.symbolic_vm.numpy_calls import call_scalar, describe
+from bcjit.symbolic_vm.numpy_calls import call_scalar
 from bcjit.symbolic_vm.operators import as_dim, binary, fold
-from bcjit.symbolic_vm.values import Known, SymArray, SymScalar, SymValue
+from bcjit.symbolic_vm.values import Known, SymScalar, SymValue
 
 __all__: list[str] = []
 
@@ -31,21 +29,6 @@ def _prod(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
             break_graph(because.NO_RULE, "math.prod of other than ints")
         total = binary(vm, "*", total, item)
     return total
-
-
-def _metadata(function: Callable[..., object], name: str) -> None:
-    def rule(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
-        positional(f"np.{name}", args, kwargs, 1, 1)
-        value = vm.realize(args[0])
-        if not isinstance(value, SymArray):
-            break_graph(because.NO_RULE, f"np.{name} of {describe(value)}")
-        return get(vm, value, name)
-
-    builtin(function)(rule)
-
-
-for _function in (np.shape, np.ndim, np.size):
-    _metadata(_function, _function.__name__)
 
 
 def _math(function: Callable[..., float]) -> None:
