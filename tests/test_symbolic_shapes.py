@@ -218,6 +218,36 @@ def test_a_graph_an_answer(fn, calls, graphs):
     assert counting.node_count > 0
 
 
+def axis_behind_a_break(a, axis):
+    bcjit.graph_break()
+    return a.sum(axis=axis), np.stack([a, a], axis)
+
+
+def size_from_data(x, k):
+    n = int(x[0])
+    return x[:n] * k, np.zeros(n), x.reshape(n, -1), np.arange(n), x * n
+
+
+def length_of_a_selection(x):
+    y = x[x > 0]
+    return y * 2, len(y) > 3, y[: len(y) // 2]
+
+
+@pytest.mark.parametrize(
+    ("fn", "calls", "parts"),
+    [
+        (axis_behind_a_break, [(a, i) for (a,) in GRID for i in (0, 1)], 3),
+        (size_from_data, [(np.full(12, n), 2.5) for n in (3, 2, 12, 4, 1, 6, 0, -1, 13)], 5),
+        (length_of_a_selection, [*LINE, (np.zeros(3),)], 3),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_what_only_data_knows_is_not_decided_by_the_first_call(fn, calls, parts):
+    # Each part behind a break has few variants however many sizes there are, and none is for one size.
+    _, compiled = counted(fn, calls)
+    assert len(variants(compiled)) <= parts
+
+
 def test_agreeing_sizes_cost_one_guard():
     _, compiled = counted(
         lambda a, b: a @ b, [(np.ones((n, n + 1)), np.ones((n + 1, 7))) for n in range(2, 22)]
