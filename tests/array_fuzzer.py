@@ -137,6 +137,7 @@ LIBRARY: Final = (
     "np.modf({a})[1]", "np.frexp({a})[0]", "np.divmod({a}, {n})[0]", "np.ldexp({a}, 2)", "np.nextafter({a}, {b})", "np.gcd(i, 4)", "np.bitwise_count(i)", "np.heaviside({a}, 1)",
     "np.sinc({a})", "np.deg2rad({a})", "np.fmax({a}, {b})", "np.exp2({a})", "np.cbrt({a})", "np.trunc({a})", "np.signbit({a})", "np.isnan({a})", "np.angle({a})", "np.unwrap({a})",
     "np.polyval([1, 2], {a})", "np.vander({a})", "np.matvec({a}, {b})", "np.asfortranarray({a})", "np.require({a}, requirements='C')", "np.array({a}, ndmin=2)", "np.array([{a}, {b}])",
+    "np.random.default_rng(3).normal(size={a}.shape)", "np.random.rand(3) + {n}", "np.random.default_rng(4).permutation({a})", "np.random.RandomState(1).randint(0, 9, {a}.shape)",
     "np.geomspace(1, 8, 4)", "np.logspace(0, 1, 3)", "np.tri(3)", "np.ones(({i}, 2))", "np.astype({a}, 'f4')", "{a}.astype('i1')", "{a}.flatten('F')",
 )  # fmt: skip
 OPERATORS: Final = ("+", "-", "*", "+", "*", "/", "//", "%", "**", "<", "<=", "==", "!=", "&", "|", "^", "<<", ">>")  # fmt: skip
@@ -491,7 +492,7 @@ class Writer:
         return [head, *_inside(body)]
 
     def errstate(self) -> Lines:
-        how = self.pick(("all='ignore'", "all='raise'", "divide='ignore', invalid='warn'", "over='raise'", "all='warn'", "all='print'"))  # fmt: skip
+        how = self.pick(("all='ignore'", "all='raise'", "divide='ignore', invalid='warn'", "over='raise'", "all='warn'", "all='print'", "all='call', call=lambda kind, flag: note(kind, flag)", "invalid='call'"))  # fmt: skip
         body = _inside(self.block())
         if self.chance(2):
             body = [*body, *_inside(self.keep("a", Array("x / (y * 0)", None)))]
