@@ -1,8 +1,9 @@
-"""Runs the programs of `fuzzer` plain and compiled, and makes a program that differs small; it writes no programs itself.
+"""Runs the programs of `fuzzer` and `array_fuzzer` plain and compiled, and makes one that differs small; it writes none itself.
 
 By hand (each batch in a process of its own, so that a crash is found too)::
 
     python -m tests.fuzzer --count 1000 --seed 7
+    python -m tests.array_fuzzer --count 1000 --seed 7
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import array_fuzzer
 import fuzzer
 from differential import Arguments, Setting, World, args, compare, observe
 from programs import PRELUDE, module_from
@@ -71,6 +73,8 @@ BATCH: Final = 25
 
 def world_of(source: str, chosen: Sequence[int] | None = None) -> World:
     """Return a fresh world in which a program is called with every argument set, or with the chosen ones."""
+    if "\nCALLS = [" in source:
+        return _array_world(source, chosen)
     module = module_from(PRELUDE + fuzzer.PRELUDE + source, "fuzz")
     namespace = module.__dict__
 
@@ -90,6 +94,21 @@ def world_of(source: str, chosen: Sequence[int] | None = None) -> World:
             namespace["STATE"],
             namespace["Box"].gain,
         ),
+        between=lambda number: namespace["SEEN"].clear(),
+    )
+
+
+def _array_world(source: str, chosen: Sequence[int] | None) -> World:
+    """Return a fresh world of a program of `array_fuzzer`, which says itself how it is called."""
+    module = module_from(PRELUDE + array_fuzzer.PRELUDE + source, "arrays")
+    namespace = module.__dict__
+    makers = namespace["CALLS"]
+    if chosen is not None:
+        makers = [makers[index] for index in chosen if index < len(makers)]
+    return World(
+        namespace["f"],
+        [lambda make=make: args(*make()) for make in makers],
+        watch=lambda: namespace["SEEN"],
         between=lambda number: namespace["SEEN"].clear(),
     )
 
@@ -195,7 +214,8 @@ def _unwrap(tree: ast.Module, number: int) -> Iterator[ast.Module]:
     """Put the statements of a compound statement in its place."""
     _, node = _at(tree, number)
     for name in ("body", "orelse", "finalbody"):
-        for index, statement in enumerate(getattr(node, name, None) or ()):
+        statements = getattr(node, name, None)
+        for index, statement in enumerate(statements if isinstance(statements, list) else ()):
             if not isinstance(statement, ast.stmt) or isinstance(statement, ast.FunctionDef):
                 continue
             for inner in _lists(statement):
@@ -300,6 +320,11 @@ def still_differs(way: Way, chosen: Sequence[int] | None = None) -> Callable[[st
         if "def f(" not in text:
             return False
         try:
+            for make in world_of(text, chosen).calls:
+                make()
+        except Exception:  # noqa: BLE001 - no program any more: what makes its arguments was cut
+            return False
+        try:
             with at_most(10.0):
                 return bool(differences(text, way, chosen))
         except TooLong:
@@ -311,7 +336,7 @@ def still_differs(way: Way, chosen: Sequence[int] | None = None) -> Callable[[st
 def smallest(source: str, way: Way) -> tuple[str, list[str]]:
     """Return a small program that still differs, and how it does."""
     chosen: Sequence[int] | None = None
-    for index in range(len(fuzzer.argument_sets())):
+    for index in range(len(world_of(source).calls)):
         if still_differs(way, [index])(source):
             chosen = [index]
             break
@@ -322,11 +347,14 @@ def smallest(source: str, way: Way) -> tuple[str, list[str]]:
 # -- by hand --------------------------------------------------------------------------------------
 
 
-def _work(seed: int, start: int, stop: int) -> int:
+WRITERS: Final = {"language": fuzzer.program, "arrays": array_fuzzer.program}
+
+
+def _work(write: Callable[[object], str], seed: int, start: int, stop: int) -> int:
     failed = 0
     for number in range(start, stop):
         print(f"@ {number}", flush=True)
-        source = fuzzer.program(f"{seed}/{number}")
+        source = write(f"{seed}/{number}")
         way = way_of(number)
         try:
             with at_most(SECONDS):
@@ -368,9 +396,10 @@ def _crashes(number: int) -> Callable[[str], bool]:
     return differs
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, writer: str = "language") -> int:
     """Run programs in batches and print what differs or crashes; return how many did."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--writer", choices=tuple(WRITERS), default=writer)
     parser.add_argument("--count", type=int, default=1_000)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--start", type=int, default=0, help="the first program's number")
@@ -387,14 +416,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\n".join(found))
         return bool(found)
     if given.batch:
-        return _work(given.seed, given.start, given.start + given.count)
+        return _work(WRITERS[given.writer], given.seed, given.start, given.start + given.count)
     failed = 0
     stop = given.start + given.count
     start = given.start
     while start < stop:
         count = min(BATCH, stop - start)
         ended = _run(
-            ["--batch", "--seed", str(given.seed), "--start", str(start), "--count", str(count)]
+            [
+                "--batch",
+                "--writer",
+                given.writer,
+                "--seed",
+                str(given.seed),
+                "--start",
+                str(start),
+                "--count",
+                str(count),
+            ]
         )
         lines = [line for line in ended.stdout.splitlines() if not line.startswith("@ ")]
         print("\n".join(lines), end="\n" if lines else "", flush=True)
@@ -407,7 +446,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(
             f"program {given.seed}/{number} ended the process with {ended.returncode}:\n{ended.stderr[-4000:]}"
         )
-        source = fuzzer.program(f"{given.seed}/{number}")
+        source = WRITERS[given.writer](f"{given.seed}/{number}")
         if ended.returncode < 0:
             print(f"smallest:\n{shrink(source, _crashes(number), 300)}", flush=True)
         failed += 1

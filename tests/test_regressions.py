@@ -609,3 +609,18 @@ def test_builtin_that_was_replaced_is_the_new_one():
 
     same(f, lambda: args(np.ones(2)))
     same(g, lambda: args(np.ones(2)))
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "D"])
+@pytest.mark.parametrize(
+    "exponent", [0.5, 2, -1, 2.0, np.float64(0.5), np.array(2.0), 3, 0.3], ids=repr
+)
+def test_warning_of_an_in_place_power_names_what_numpy_ran(dtype, exponent):
+    # Square, reciprocal or square root for some exponents; which ones, versions differ in.
+    def f(x, r):
+        x **= r
+        return x
+
+    large = 1e30 if dtype == "f4" else 1e300
+    calls = [lambda: args(np.array([-1, 0, large], dtype), exponent)]
+    assert_same(lambda: World(f, calls), compile_eager, EVERY_FLAG)

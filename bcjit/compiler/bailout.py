@@ -237,7 +237,7 @@ class BailOuts:
             and not _flags_before_the_loop(node, restorer)
         ):
             # The write is done and only its warning is due: the operation must not be done again.
-            stand_in = _completed(node, computed, exc.status)
+            stand_in = _completed(node, computed, exc.status, restorer)
         return _resume(record, restorer, stand_in, self.get_part)
 
     def _backend_failed(self, exc: Exception) -> None:
@@ -307,10 +307,30 @@ def _ufunc_name(target: object) -> str:
     return name if isinstance(target, np.ufunc) else _UFUNC_NAMES[name]
 
 
-def _completed(node: Node, computed: dict[Node, object], status: int) -> object:
+def _completed(node: Node, computed: dict[Node, object], status: int, restorer: Restorer) -> object:
     written = node.writes[0]
     result = computed[written] if node.meta else None
-    return _core.Completed(result, pending_actions(status, _ufunc_name(node.target)))
+    name = _ufunc_name(node.target)
+    if node.target is operator.ipow:
+        name = _power_name(restorer.operand(written), restorer.operand(node.args[1]))
+    return _core.Completed(result, pending_actions(status, name))
+
+
+def _power_name(base: object, exponent: object) -> str:
+    """Return which ufunc ``base **= exponent`` runs: NumPy takes another one for some exponents (number.c, ``fast_scalar_power``).
+
+    Which ones, versions differ in; so NumPy is asked, by powers that fail in each of them.
+    """
+    assert isinstance(base, np.ndarray)
+    if base.dtype.kind in "fc" and not (isinstance(exponent, np.ndarray) and exponent.ndim):
+        for number in (-1, 0, np.finfo(base.dtype).max):
+            try:
+                with np.errstate(all="raise"):
+                    probe = np.array([number], base.dtype)
+                    probe **= exponent
+            except FloatingPointError as error:
+                return str(error).rpartition(" encountered in ")[2]
+    return "power"
 
 
 # What an in-place operator runs.

@@ -42,6 +42,7 @@ from bcjit.ops.meta_emitter import MetaEmitter
 from bcjit.ops.named_tuples import NAMED_TUPLES
 from bcjit.ops.opdef import (
     Fact,
+    MustKnow,
     NotConstant,
     OpDef,
     OpFailure,
@@ -90,6 +91,7 @@ __all__ = [
     "Fact",
     "Inferred",
     "MetaEmitter",
+    "MustKnow",
     "NotConstant",
     "OpDef",
     "OpFailure",

@@ -171,10 +171,21 @@ class MetaEmitter:
         if not _all_constant(items):
             raise Unsupported("a sequence of values is used as an array")
         try:
-            array = np.asarray(items)
+            array = np.asarray(self._examples(items))
         except (ValueError, OverflowError) as error:
             raise WouldRaise(str(error)) from None
         return MetaValue(array.shape, check_dtype(array.dtype))
+
+    def _examples(self, items: Sequence[object]) -> list[object]:
+        """Return numbers of the same types: any int that fits an int64 stands for the others."""
+        found: list[object] = []
+        for item in items:
+            if isinstance(item, Expr):
+                require_int64(self, item)
+                found.append(1)
+            else:
+                found.append(self._examples(item) if isinstance(item, tuple | list) else item)
+        return found
 
     def scalar(self, value: Value) -> Value:
         """See `Emitter.scalar`."""
@@ -401,7 +412,9 @@ class MetaEmitter:
 
 def _all_constant(items: Sequence[object]) -> bool:
     return all(
-        _all_constant(item) if isinstance(item, tuple | list) else type(item) in _PYTHON_SCALARS
+        _all_constant(item)
+        if isinstance(item, tuple | list)
+        else type(item) in _PYTHON_SCALARS or isinstance(item, Expr)
         for item in items
     )
 

@@ -14,10 +14,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from bcjit.dims import Expr
 from bcjit.records import dataclass
 
 __all__ = [
     "Fact",
+    "MustKnow",
     "NotConstant",
     "OpDef",
     "OpFailure",
@@ -41,6 +43,18 @@ class OpFailure(Exception):
 
 class Unsupported(OpFailure):
     """The table does not describe this call: break the graph here."""
+
+
+class MustKnow(Unsupported):
+    """The table describes this call once a symbolic int, wherever it is among its arguments, is a known one.
+
+    ``few`` says that it has only a few values in any program (an axis).
+    """
+
+    def __init__(self, reason: str, dim: Expr, *, few: bool = False) -> None:
+        super().__init__(reason)
+        self.dim = dim
+        self.few = few
 
 
 class NotConstant(Unsupported):

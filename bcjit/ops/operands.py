@@ -13,7 +13,7 @@ import numpy as np
 
 from bcjit.dims import Dim, Expr, Relation, Undecidable, product, symbols
 from bcjit.ops.emitter import DType, Emitter, Operand, Shape, Value
-from bcjit.ops.opdef import Unsupported, WouldRaise
+from bcjit.ops.opdef import MustKnow, Unsupported, WouldRaise
 from bcjit.ops.scalar_functions import CAST, ScalarFunction
 
 __all__ = [
@@ -172,11 +172,15 @@ def size_of(value: Value) -> Dim:
     return product(value.shape)
 
 
-def constant(e: Emitter, operand: Operand, name: str) -> int:
-    """Return an argument that must be a known int."""
+def constant(e: Emitter, operand: Operand, name: str, *, few: bool = False) -> int:
+    """Return an argument that must be a known int; `few` says that it has only a few values, like an axis."""
     integer = e.integer(operand)
+    if isinstance(integer, Expr):
+        integer = e.env.simplify(integer)
     if isinstance(integer, int):
         return integer
+    if integer is not None:
+        raise MustKnow(f"{name} is not a constant integer", integer, few=few)
     if e.weak_type(operand) in {float, complex} or isinstance(operand, str):
         raise WouldRaise(f"{name}: an integer is expected, got {operand!r}")
     raise Unsupported(f"{name} is not a constant integer")
@@ -184,7 +188,7 @@ def constant(e: Emitter, operand: Operand, name: str) -> int:
 
 def axis_index(e: Emitter, axis: Operand, ndim: int) -> int:
     """Return an axis counted from the front."""
-    index = constant(e, axis, "axis")
+    index = constant(e, axis, "axis", few=True)
     if not -ndim <= index < ndim:
         raise WouldRaise(f"axis {index} is out of bounds for array of dimension {ndim}")
     return index % ndim
@@ -196,7 +200,7 @@ def axis_tuple(e: Emitter, axis: Operand, ndim: int) -> tuple[int, ...]:
         return tuple(range(ndim))
     if not isinstance(axis, tuple):
         # NumPy allows axis 0 and -1 of a 0-d array (PyUFunc_GenericReduction).
-        if ndim == 0 and constant(e, axis, "axis") in {0, -1}:
+        if ndim == 0 and constant(e, axis, "axis", few=True) in {0, -1}:
             return ()
         return (axis_index(e, axis, ndim),)
     axes = tuple(axis_index(e, item, ndim) for item in axis)

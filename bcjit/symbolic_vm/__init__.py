@@ -1,7 +1,7 @@
 """The symbolic interpreter: bytecode over symbolic values, recording NumPy calls into a graph and all it relied on as guards.
 
 Rooms, in the order a capture goes through them: ``capture`` (the door), ``machine`` (logs, undo, the loop), ``handlers`` and its three rooms (opcodes),
-``realize`` (objects from outside), ``attributes``, ``operators``, ``subscripts``, ``calls``, ``builtin_calls``, ``method_calls``
+``realize`` (objects from outside), ``attributes``, ``operators``, ``subscripts``, ``calls``, ``builtin_calls``, ``math_calls``, ``method_calls``
 (what Python's operations mean), ``numpy_calls`` (nodes), ``state`` and ``values`` (data), ``refusals`` and ``break_reasons``
 (what is not captured, and why). Nothing here compiles, runs or changes anything of the program.
 """

@@ -19,7 +19,7 @@ from bcjit.guards import GuardKind, Source, SourceKind
 from bcjit.ops.unsupported import UNSUPPORTED
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.machine import Machine
-from bcjit.symbolic_vm.numpy_calls import call_op, describe, from_fact
+from bcjit.symbolic_vm.numpy_calls import call_op, call_scalar, describe, from_fact
 from bcjit.symbolic_vm.operators import as_dim, from_dim, pytype_of
 from bcjit.symbolic_vm.random_generators import generator_method, is_generator
 from bcjit.symbolic_vm.realize import PLAIN_METACLASSES, member
@@ -156,6 +156,8 @@ def _builtin_attribute(vm: Machine, value: SymValue, name: str) -> SymValue:
         dim = as_dim(vm, value)
         assert dim is not None
         return from_dim(vm, dim)
+    if isinstance(value, SymScalar) and value.pytype is complex and name in ("real", "imag"):
+        return call_scalar(vm, getattr, (value, Known(None, name)), float, can_fail=False)
     return break_graph(because.ATTRIBUTE, f"{describe(value)}.{name}")
 
 

@@ -1,11 +1,10 @@
-"""Rules for Python's builtin functions and types, and for ``math``; a table, one small function a row.
+"""Rules for Python's builtin functions and types; a table, one small function a row.
 
 Each rule mirrors the builtin for arguments whose types have rules, and breaks for the rest. Importing this module fills the table.
 """
 
 from __future__ import annotations
 
-import math
 import operator
 import sys
 from collections import deque
@@ -16,7 +15,7 @@ import numpy as np
 
 import bcjit.symbolic_vm.break_reasons as because
 from bcjit import ops
-from bcjit.dims import Expr, Relation
+from bcjit.dims import Expr, Relation, maximum, minimum
 from bcjit.guards import Source, SourceKind
 from bcjit.symbolic_vm.attribute_writes import delete_attribute, set_attribute
 from bcjit.symbolic_vm.attributes import has_attribute
@@ -63,13 +62,23 @@ from bcjit.symbolic_vm.values import (
     SymView,
 )
 
-__all__ = ["each_of", "extend_list", "items_of"]
+__all__ = [
+    "Args",
+    "Kwargs",
+    "each_of",
+    "extend_list",
+    "is_one_number",
+    "items_of",
+    "plain",
+    "positional",
+]
 
 Args = tuple[SymValue, ...]
 Kwargs = Mapping[str, SymValue]
 
 
-def _positional(name: str, args: Args, kwargs: Kwargs, low: int, high: int) -> None:
+def positional(name: str, args: Args, kwargs: Kwargs, low: int, high: int) -> None:
+    """Break unless a builtin has only positional arguments, so many of them."""
     if kwargs or not low <= len(args) <= high:
         break_graph(because.NO_RULE, f"{name} with these arguments")
 
@@ -135,7 +144,7 @@ HEAP_TYPE: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class of the program, which 
 
 @builtin(len)
 def _len(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
-    _positional("len", args, kwargs, 1, 1)
+    positional("len", args, kwargs, 1, 1)
     value = vm.realize(args[0])
     if isinstance(value, SymObject) and isinstance(vm.contents(value), Changes):
         return Known(None, len(dict_items(vm, value)))
@@ -144,14 +153,14 @@ def _len(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
 
 @builtin(abs)
 def _abs(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
-    _positional("abs", args, kwargs, 1, 1)
+    positional("abs", args, kwargs, 1, 1)
     value = vm.realize(args[0])
     if isinstance(value, SymArray):
         op = ops.lookup(np.absolute)
         assert op is not None
         return call_op(vm, op, np.absolute, (value,))
     if isinstance(value, Known):
-        return fold(abs, _plain(value))
+        return fold(abs, plain(value))
     if isinstance(value, SymScalar) and isinstance(value.payload, Expr):
         negative = vm.decide(Relation("<", value.payload, 0))
         return from_dim(vm, -value.payload if negative else value.payload)
@@ -160,10 +169,20 @@ def _abs(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     return break_graph(because.NO_RULE, f"abs of {describe(value)}")
 
 
-def _plain(value: Known) -> object:
+def plain(value: Known) -> object:
+    """Return a constant that a builtin can be called with now."""
     if type(value.value) in (bool, int, float, complex, str, bytes, type(None), tuple):
         return value.value
     return break_graph(because.NO_RULE, f"an argument of type {type(value.value).__name__}")
+
+
+def _better(vm: Machine, symbol: str, item: SymValue, best: SymValue) -> SymValue:
+    """Return which of two items `min` or `max` keeps; of two ints neither is chosen before the sizes are known."""
+    if pytype_of(vm, item) is int and pytype_of(vm, best) is int:
+        a, b = as_dim(vm, item), as_dim(vm, best)
+        if a is not None and b is not None and vm.env.known(Relation("<", a, b)) is None:
+            return from_dim(vm, minimum(a, b) if symbol == "<" else maximum(a, b))
+    return item if truth(vm, compare(vm, symbol, item, best)) else best
 
 
 def _extreme(symbol: str, name: str) -> Callable[[Machine, Args, Kwargs], SymValue]:
@@ -172,8 +191,7 @@ def _extreme(symbol: str, name: str) -> Callable[[Machine, Args, Kwargs], SymVal
             break_graph(because.NO_RULE, f"{name} with these arguments")
         best: SymValue | None = None
         for item in args if len(args) > 1 else each_of(vm, args[0], name):
-            if best is None or truth(vm, compare(vm, symbol, item, best)):
-                best = item
+            best = item if best is None else _better(vm, symbol, item, best)
         return break_graph(because.WOULD_RAISE, f"{name} of nothing") if best is None else best
 
     return rule
@@ -185,7 +203,7 @@ builtin(max)(_extreme(">", "max"))
 
 @builtin(sum)
 def _sum(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
-    _positional("sum", args, kwargs, 1, 2)
+    positional("sum", args, kwargs, 1, 2)
     total = vm.realize(args[1]) if len(args) == 2 else Known(None, 0)
     if pytype_of(vm, total) in (str, bytes, bytearray):
         break_graph(because.WOULD_RAISE, "sum can't sum strings")
@@ -203,7 +221,7 @@ def _may_be_float(vm: Machine, item: SymValue) -> bool:
 
 @builtin(isinstance)
 def _isinstance(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
-    _positional("isinstance", args, kwargs, 2, 2)
+    positional("isinstance", args, kwargs, 2, 2)
     pytype = pytype_of(vm, args[0])
     classes = _classes(vm, args[1])
     for cls in classes:
@@ -231,7 +249,7 @@ def _classes(vm: Machine, value: SymValue) -> tuple[type, ...]:
 
 @builtin(type)
 def _type(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
-    _positional("type", args, kwargs, 1, 1)
+    positional("type", args, kwargs, 1, 1)
     pytype = pytype_of(vm, args[0])
     value = vm.realize(args[0])
     if isinstance(value, SymNew):
@@ -243,7 +261,7 @@ def _type(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
 
 @builtin(bool)
 def _bool(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
-    _positional("bool", args, kwargs, 0, 1)
+    positional("bool", args, kwargs, 0, 1)
     if not args:
         return Known(None, False)
     value = vm.realize(args[0])
@@ -258,43 +276,44 @@ def _bool(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
 
 @builtin(float)
 def _float(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
-    _positional("float", args, kwargs, 1, 1)
+    positional("float", args, kwargs, 1, 1)
     value = vm.realize(args[0])
     if isinstance(value, Known):
-        return fold(float, _plain(value))
+        return fold(float, plain(value))
     if isinstance(value, SymScalar) and value.pytype is float:
         return value
-    if _is_one_number(value, "biuf"):
+    if is_one_number(value, "biuf"):
         return call_scalar(vm, float, (value,), float)
     return break_graph(because.NO_RULE, f"float of {describe(value)}")
 
 
 @builtin(int)
 def _int(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
-    _positional("int", args, kwargs, 1, 1)
+    positional("int", args, kwargs, 1, 1)
     value = vm.realize(args[0])
     if isinstance(value, Known):
-        return fold(int, _plain(value))
+        return fold(int, plain(value))
     dim = as_dim(vm, value)
     if dim is not None:
         return from_dim(vm, dim)
-    if _is_one_number(value, "biuf"):
+    if is_one_number(value, "biuf"):
         return call_scalar(vm, int, (value,), int)
     return break_graph(because.NO_RULE, f"int of {describe(value)}")
 
 
 @builtin(complex)
 def _complex(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
-    _positional("complex", args, kwargs, 1, 2)
+    positional("complex", args, kwargs, 1, 2)
     values = [vm.realize(arg) for arg in args]
     if all(isinstance(value, Known) for value in values):
-        return fold(complex, *[_plain(value) for value in values if isinstance(value, Known)])
+        return fold(complex, *[plain(value) for value in values if isinstance(value, Known)])
     if all(isinstance(value, SymScalar | Known) for value in values):
         return call_scalar(vm, complex, tuple(values), complex)
     return break_graph(because.NO_RULE, "complex of these arguments")
 
 
-def _is_one_number(value: SymValue, kinds: str) -> bool:
+def is_one_number(value: SymValue, kinds: str) -> bool:
+    """Whether a value is one number that Python can convert: not complex, of these kinds of dtype if NumPy's."""
     if isinstance(value, SymScalar):
         return value.pytype is not complex
     return isinstance(value, SymArray) and value.meta.ndim == 0 and value.meta.dtype.kind in kinds
@@ -302,16 +321,21 @@ def _is_one_number(value: SymValue, kinds: str) -> bool:
 
 @builtin(round)
 def _round(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
-    _positional("round", args, kwargs, 1, 2)
+    positional("round", args, kwargs, 1, 2)
     values = [vm.realize(arg) for arg in args]
     if all(isinstance(value, Known) for value in values):
-        return fold(round, *[_plain(value) for value in values if isinstance(value, Known)])
+        return fold(round, *[plain(value) for value in values if isinstance(value, Known)])
+    if isinstance(values[0], SymScalar) and values[0].pytype is float:
+        if len(values) == 1:
+            return call_scalar(vm, round, (values[0],), int)
+        if as_dim(vm, values[1]) is not None:
+            return call_scalar(vm, round, tuple(values), float)
     return break_graph(because.NO_RULE, f"round of {describe(values[0])}")
 
 
 @builtin(divmod)
 def _divmod(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
-    _positional("divmod", args, kwargs, 2, 2)
+    positional("divmod", args, kwargs, 2, 2)
     if as_dim(vm, args[0]) is None or as_dim(vm, args[1]) is None:
         break_graph(because.NO_RULE, "divmod of other than integers")
     return SymTuple(None, (binary(vm, "//", *args), binary(vm, "%", *args)))
@@ -319,13 +343,13 @@ def _divmod(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
 
 @builtin(pow)
 def _pow(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
-    _positional("pow", args, kwargs, 2, 2)
+    positional("pow", args, kwargs, 2, 2)
     return binary(vm, "**", *args)
 
 
 @builtin(tuple)
 def _tuple(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
-    _positional("tuple", args, kwargs, 0, 1)
+    positional("tuple", args, kwargs, 0, 1)
     value = vm.realize(args[0]) if args else None
     if isinstance(value, SymTuple):
         return value  # tuple(t) is t
@@ -334,13 +358,13 @@ def _tuple(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
 
 @builtin(list)
 def _list(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
-    _positional("list", args, kwargs, 0, 1)
+    positional("list", args, kwargs, 0, 1)
     return new_list(vm, items_of(vm, args[0], "list") if args else ())
 
 
 @builtin(dict)
 def _dict(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
-    _positional("dict", args, {}, 0, 1)
+    positional("dict", args, {}, 0, 1)
     contents: tuple[DictItem, ...] = ()
     if args:
         value = vm.realize(args[0])
@@ -356,7 +380,7 @@ def _dict(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
 
 @builtin(range)
 def _range(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
-    _positional("range", args, kwargs, 1, 3)
+    positional("range", args, kwargs, 1, 3)
     if any(as_dim(vm, arg) is None for arg in args):
         break_graph(because.NO_RULE, "range of other than integers")
     zero, one = Known(None, 0), Known(None, 1)
@@ -374,7 +398,7 @@ def _range(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
 
 @builtin(slice)
 def _slice(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
-    _positional("slice", args, kwargs, 1, 3)
+    positional("slice", args, kwargs, 1, 3)
     none = Known(None, None)
     start, stop, step = {1: (none, *args, none), 2: (*args, none), 3: args}[len(args)]
     return SymSlice(None, start, stop, step)
@@ -382,7 +406,7 @@ def _slice(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
 
 @builtin(getattr)
 def _getattr(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
-    _positional("getattr", args, kwargs, 2, 3)
+    positional("getattr", args, kwargs, 2, 3)
     name = vm.constant(args[1], "name of an attribute")
     if type(name) is not str:
         break_graph(because.WOULD_RAISE, "getattr with a name that is not a str")
@@ -393,7 +417,7 @@ def _getattr(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
 
 @builtin(setattr)
 def _setattr(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
-    _positional("setattr", args, kwargs, 3, 3)
+    positional("setattr", args, kwargs, 3, 3)
     name = vm.constant(args[1], "name of an attribute")
     if type(name) is not str:
         break_graph(because.WOULD_RAISE, "setattr with a name that is not a str")
@@ -403,7 +427,7 @@ def _setattr(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
 
 @builtin(delattr)
 def _delattr(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
-    _positional("delattr", args, kwargs, 2, 2)
+    positional("delattr", args, kwargs, 2, 2)
     name = vm.constant(args[1], "name of an attribute")
     if type(name) is not str:
         break_graph(because.WOULD_RAISE, "delattr with a name that is not a str")
@@ -413,7 +437,7 @@ def _delattr(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
 
 @builtin(object.__setattr__)
 def _object_setattr(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
-    _positional("object.__setattr__", args, kwargs, 3, 3)
+    positional("object.__setattr__", args, kwargs, 3, 3)
     name = vm.constant(args[1], "name of an attribute")
     if type(name) is not str:
         break_graph(because.WOULD_RAISE, "a name that is not a str")
@@ -423,7 +447,7 @@ def _object_setattr(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
 
 @builtin(hasattr)
 def _hasattr(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
-    _positional("hasattr", args, kwargs, 2, 2)
+    positional("hasattr", args, kwargs, 2, 2)
     name = vm.constant(args[1], "name of an attribute")
     if type(name) is not str:
         break_graph(because.WOULD_RAISE, "hasattr with a name that is not a str")
@@ -432,7 +456,7 @@ def _hasattr(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
 
 @builtin(callable)
 def _callable(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
-    _positional("callable", args, kwargs, 1, 1)
+    positional("callable", args, kwargs, 1, 1)
     value = vm.realize(args[0])
     if isinstance(value, SymFunction | SymMethod):
         return Known(None, True)
@@ -465,28 +489,6 @@ for _reader, _arguments in ((locals, 1), (vars, 1), (dir, 1), (eval, 2), (exec, 
 
 @builtin(sys._getframe)  # noqa: SLF001 - what programs call
 def _getframe(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
-    _positional("sys._getframe", args, kwargs, 0, 1)
+    positional("sys._getframe", args, kwargs, 0, 1)
     depth = vm.constant(args[0], "which frame") if args else 0
     use_of_frame(vm, "sys._getframe", depth if type(depth) is int else 0)
-
-
-def _math(function: Callable[..., float]) -> None:
-    def rule(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
-        if kwargs:
-            break_graph(because.NO_RULE, f"math.{function.__name__} with keywords")
-        values = [vm.realize(arg) for arg in args]
-        if all(isinstance(v, Known) for v in values):
-            return fold(function, *[_plain(v) for v in values if isinstance(v, Known)])
-        if all(isinstance(v, Known | SymScalar) or _is_one_number(v, "biuf") for v in values):
-            return call_scalar(vm, function, tuple(values), float)
-        return break_graph(because.NO_RULE, f"math.{function.__name__} of these arguments")
-
-    builtin(function)(rule)
-
-
-for _name in (
-    "sqrt", "exp", "log", "log2", "log10", "log1p", "expm1", "sin", "cos", "tan", "asin",
-    "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "hypot", "fabs",
-    "fmod", "copysign", "degrees", "radians", "erf", "erfc", "gamma", "lgamma", "pow",
-):  # fmt: skip
-    _math(getattr(math, _name))

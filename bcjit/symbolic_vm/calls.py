@@ -54,7 +54,7 @@ __all__ = [
 ]
 
 BuiltinRule = Callable[[Machine, tuple[SymValue, ...], Mapping[str, SymValue]], SymValue]
-# Rules for builtin functions, types and methods of builtin types; filled by ``builtin_calls`` and ``method_calls``.
+# Rules for builtin functions, types and methods of builtin types; filled by ``builtin_calls``, ``math_calls`` and ``method_calls``.
 BUILTINS: Final[dict[object, BuiltinRule]] = {}
 # Functions with a meaning of their own to bcjit: fn -> code of the break reason. Filled by ``api`` through `mark`.
 MARKED: Final[dict[int, tuple[object, str]]] = {}

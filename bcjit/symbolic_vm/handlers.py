@@ -15,6 +15,7 @@ import bcjit.symbolic_vm.handlers_flow as _handlers_flow
 import bcjit.symbolic_vm.handlers_loops as _handlers_loops
 import bcjit.symbolic_vm.handlers_names as _handlers_names
 import bcjit.symbolic_vm.handlers_values as _handlers_values
+import bcjit.symbolic_vm.math_calls as _math_calls
 import bcjit.symbolic_vm.method_calls as _method_calls
 import bcjit.symbolic_vm.sets_and_deques as _sets_and_deques
 from bcjit.bytecode import FOR_ITERS, Instruction, Op
@@ -42,6 +43,7 @@ CALL_OPS: Final = frozenset({Op.CALL, Op.CALL_KW, Op.CALL_FUNCTION_EX})
 # Importing these fills the tables.
 _LOADED: Final = (
     _builtin_calls,
+    _math_calls,
     _handlers_flow,
     _handlers_loops,
     _handlers_names,

@@ -133,16 +133,11 @@ def call_op(
     seen, held = _operands(vm, args)
     pairs = {name: operand(vm, value) for name, value in kwargs.items()}
     try:
-        inferred = ops.infer(
-            op, target, tuple(seen), {name: pair[0] for name, pair in pairs.items()}, vm.env
+        inferred = _infer(
+            vm, op, target, tuple(seen), {name: pair[0] for name, pair in pairs.items()}
         )
     except ops.NotConstant as error:
-        known = _with_constant(vm, op, target, args, kwargs, error)
-        return call_op(vm, op, target, *known)
-    except ops.Unsupported as error:
-        break_graph(because.NUMPY_UNSUPPORTED, f"{_spelling(target)}: {error}")
-    except ops.WouldRaise as error:
-        break_graph(because.WOULD_RAISE, f"{_spelling(target)}: {error}")
+        return call_op(vm, op, target, *_with_constant(vm, op, target, args, kwargs, error))
     if inferred.fact is not None:
         return from_fact(vm, inferred.fact.value)
     inferred = _with_data_sizes(vm, inferred, args, kwargs)
@@ -223,6 +218,27 @@ def _with_constant(
         tuple(known if arg is given else arg for arg in args),
         {name: known if arg is given else arg for name, arg in kwargs.items()},
     )
+
+
+def _infer(
+    vm: Machine,
+    op: ops.OpDef,
+    target: Callable[..., object],
+    args: tuple[object, ...],
+    kwargs: Mapping[str, object],
+) -> ops.Inferred:
+    while True:
+        try:
+            return ops.infer(op, target, args, kwargs, vm.env)
+        except ops.MustKnow as error:
+            fix = vm.fix if error.few else vm.fix_here
+            fix(error.dim, f"{_spelling(target)}: {error}")
+        except ops.NotConstant:
+            raise
+        except ops.Unsupported as error:
+            break_graph(because.NUMPY_UNSUPPORTED, f"{_spelling(target)}: {error}")
+        except ops.WouldRaise as error:
+            break_graph(because.WOULD_RAISE, f"{_spelling(target)}: {error}")
 
 
 def _items_of(

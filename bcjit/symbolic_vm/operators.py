@@ -15,7 +15,7 @@ import numpy as np
 
 import bcjit.symbolic_vm.break_reasons as because
 from bcjit import ops
-from bcjit.dims import Dim, Expr, Relation, RelationOp
+from bcjit.dims import Dim, Expr, Relation, RelationOp, floor_divide
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import call_op, call_scalar, describe, no_rule
@@ -99,6 +99,7 @@ _FOLDABLE: Final = (bool, int, float, complex, str, bytes, type(None), tuple)
 _NUMBERS: Final = (bool, int, float, complex)
 _FOLD_BITS: Final = 4096  # larger integers and longer texts are left to run time
 _FOLD_LENGTH: Final = 4096
+_SHIFT_BITS: Final = 62
 
 
 def pytype_of(vm: Machine, value: SymValue) -> type:
@@ -236,7 +237,7 @@ def _number_binary(vm: Machine, symbol: str, left: SymValue, right: SymValue) ->
     if complex in types:
         pytype: type = complex
     else:
-        if symbol == "**" and not _is_real_power(left, right):
+        if symbol == "**" and not _is_real_power(vm, left, right):
             break_graph(because.NO_RULE, "power of a float, which may be complex")
         pytype = float
     if symbol in ("&", "|", "^", "<<", ">>", "@") or (pytype is complex and symbol in ("//", "%")):
@@ -244,12 +245,14 @@ def _number_binary(vm: Machine, symbol: str, left: SymValue, right: SymValue) ->
     return call_scalar(vm, BINARY[symbol], (left, right), pytype)
 
 
-def _is_real_power(base: SymValue, exponent: SymValue) -> bool:
+def _is_real_power(vm: Machine, base: SymValue, exponent: SymValue) -> bool:
     """Whether ``base ** exponent`` is a float for certain (float_pow, Objects/floatobject.c)."""
     if _number_type(exponent) in (int, bool):
         return True
     if isinstance(exponent, Known) and float(exponent.value).is_integer():  # type: ignore[arg-type]
         return True
+    if isinstance(base, SymScalar) and isinstance(base.payload, Expr):
+        return vm.decide(Relation("<=", 0, base.payload))
     return isinstance(base, Known) and base.value >= 0  # type: ignore[operator]
 
 
@@ -278,10 +281,21 @@ def _integer_binary(  # noqa: C901 - one branch an operator
                 break_graph(because.WOULD_RAISE, "zero to a negative power")
             return call_scalar(vm, operator.pow, (left, right), float)
         return call_scalar(vm, operator.pow, (left, right), int)
-    if symbol in ("<<", ">>") and not vm.decide(Relation("<=", 0, b)):
-        break_graph(because.WOULD_RAISE, "negative shift count")
+    if symbol in ("<<", ">>"):
+        return _shift(vm, symbol, left, right)
     if symbol == "@":
         break_graph(because.WOULD_RAISE, "@ of int")
+    return call_scalar(vm, BINARY[symbol], (left, right), int)
+
+
+def _shift(vm: Machine, symbol: str, left: SymValue, right: SymValue) -> SymValue:
+    a, b = as_dim(vm, left), as_dim(vm, right)
+    assert a is not None
+    assert b is not None
+    if not vm.decide(Relation("<=", 0, b)):
+        break_graph(because.WOULD_RAISE, "negative shift count")
+    if isinstance(b, int) and b <= _SHIFT_BITS:
+        return from_dim(vm, a * 2**b if symbol == "<<" else floor_divide(a, 2**b))
     return call_scalar(vm, BINARY[symbol], (left, right), int)
 
 
@@ -406,10 +420,11 @@ def _structural_equality(vm: Machine, left: SymValue, right: SymValue) -> bool |
     same = _same_object(vm, left, right)
     if same is True and not isinstance(left, SymInstance):
         return True
-    if isinstance(left, SymTuple) and isinstance(right, SymTuple):
-        if len(left.items) != len(right.items):
+    ours, theirs = _tuple_items(left), _tuple_items(right)
+    if ours is not None and theirs is not None and not (_foldable(left) and _foldable(right)):
+        if len(ours) != len(theirs):
             return False
-        for a, b in zip(left.items, right.items, strict=True):
+        for a, b in zip(ours, theirs, strict=True):
             if holds_nan(vm.realize(a)) or holds_nan(vm.realize(b)):
                 return None  # identity comes before equality, and which object it is is not known
             item = compare(vm, "==", a, b)
@@ -526,10 +541,8 @@ def contains(vm: Machine, item: SymValue, container: SymValue) -> SymValue:
         assert isinstance(item, Known)
         assert isinstance(container, Known)
         return fold(lambda c, i: i in c, container.value, item.value)
-    items: tuple[SymValue, ...] | None = None
-    if isinstance(container, SymTuple):
-        items = container.items
-    elif _is_list(container):
+    items = _tuple_items(container)
+    if _is_list(container):
         items = _list_items(vm, container)
     if items is None:
         return break_graph(because.NO_RULE, f"in {describe(container)}")
