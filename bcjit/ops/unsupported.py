@@ -77,7 +77,7 @@ _GROUPS: Final[tuple[tuple[str, list[str]], ...]] = (
         "It calls a function of the program for elements or slices, which is not followed.",
         _names(
             "np",
-            "apply_along_axis apply_over_axes fromfunction frompyfunc mask_indices piecewise vectorize",
+            "apply_along_axis apply_over_axes fromfunction frompyfunc mask_indices vectorize",
         ),
     ),
     (
