@@ -8,15 +8,18 @@ from typing import Final
 
 from bcjit.ops import (
     axes,
+    bits,
     compound,
     contraction,
     conversion,
     copies,
     creation,
+    differences,
     einsum,
     elementwise,
     fft,
     grids,
+    histograms,
     index_tricks,
     indexing,
     joining,
@@ -25,12 +28,17 @@ from bcjit.ops import (
     linalg_norms,
     metadata,
     movement,
+    nan_functions,
     padding,
+    polynomials,
     products,
+    quantiles,
     reductions,
     selection,
     sequences,
     splitting,
+    weighted,
+    windows,
 )
 from bcjit.ops.emitter import Emitter, Value
 from bcjit.ops.infer import Inferred, infer
@@ -51,15 +59,18 @@ from bcjit.ops.table import all_ops, lookup, lookup_attribute, lookup_method
 # Importing them fills the table.
 OP_MODULES: Final = (
     axes,
+    bits,
     compound,
     contraction,
     conversion,
     copies,
     creation,
+    differences,
     einsum,
     elementwise,
     fft,
     grids,
+    histograms,
     index_tricks,
     indexing,
     joining,
@@ -68,12 +79,17 @@ OP_MODULES: Final = (
     linalg_norms,
     metadata,
     movement,
+    nan_functions,
     padding,
+    polynomials,
     products,
+    quantiles,
     reductions,
     selection,
     sequences,
     splitting,
+    weighted,
+    windows,
 )
 
 __all__ = [

@@ -37,6 +37,7 @@ from bcjit.ops.emitter import (
     Shape,
     Value,
     ViewMap,
+    Window,
 )
 from bcjit.ops.opdef import Unsupported, WouldRaise
 from bcjit.ops.operands import (
@@ -402,6 +403,8 @@ def _view_shape(shape: Shape, how: ViewMap) -> Shape:
             return (product(shape),)
         case Part():
             return shape
+        case Window():
+            return how.shape + how.sizes
         case Diagonal():
             kept = [d for i, d in enumerate(shape) if i not in {how.axis1, how.axis2}]
             return (*kept, how.length)
