@@ -15,6 +15,7 @@ from bcjit.ops.emitter import (
     Reinterpret,
     Reshape,
     Slice,
+    Window,
 )
 from bcjit.ops.scalar_functions import CAST, SELECT
 
@@ -127,6 +128,8 @@ class NumpyEmitter:
                 return np.broadcast_to(value, shape)
             case Part(name):
                 return getattr(value, name)
+            case Window(axes, sizes):
+                return np.lib.stride_tricks.sliding_window_view(value, sizes, axes)
             case Diagonal():
                 return np.diagonal(value, how.offset, how.axis1, how.axis2)
 

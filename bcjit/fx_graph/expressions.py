@@ -17,6 +17,7 @@ from bcjit.dims import Expr, Symbol
 from bcjit.fx_graph.node import Node, NodeKind, Operand
 from bcjit.fx_graph.printer import target_name
 from bcjit.meta import ArrayMeta
+from bcjit.ops.warning_twins import refusing
 from bcjit.records import dataclass
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ class Renderer:
         elif _is_method(node):
             function = f"{self._atom(args.pop(0))}.{getattr(node.target, '__name__', '')}"
         else:
-            function = self.bind(node.target, _short(target_name(node.target)))
+            function = self.bind(refusing(node.target), _short(target_name(node.target)))
         words = [self._operand(arg)[0] for arg in args]
         if all(key.isidentifier() and not keyword.iskeyword(key) for key in node.kwargs):
             words.extend(f"{key}={self._operand(arg)[0]}" for key, arg in node.kwargs.items())

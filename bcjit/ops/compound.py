@@ -6,26 +6,24 @@ Each mirrors the Python or C function of NumPy that it names.
 from __future__ import annotations
 
 import builtins
+import cmath
 from functools import partial
 from typing import Final
 
 import numpy as np
 
 from bcjit.ops.elementwise import apply, single_out, store
-from bcjit.ops.emitter import Basic, DType, Emitter, Operand, Pick, Range, Value
+from bcjit.ops.emitter import Basic, DType, Emitter, Operand, Pick, Value
 from bcjit.ops.numpy_facts import CLIP_TAKES_ANY_INT, ROUND_COPIES_INTS
 from bcjit.ops.opdef import Spelling, Unsupported, WouldRaise
 from bcjit.ops.operands import (
     BOOL,
-    axis_index,
-    axis_tuple,
     cast,
     constant,
     copy,
     default_dtype,
     equal,
     is_array,
-    less,
 )
 from bcjit.ops.reductions import fold
 from bcjit.ops.samples import Samplers
@@ -148,8 +146,13 @@ def _close(
     e: Emitter, a: Operand, b: Operand, rtol: Operand, atol: Operand, equal_nan: Operand
 ) -> Value:
     """Source: NumPy ``_core/numeric.py``: ``isclose``."""
-    if type(equal_nan) is not bool or any(e.weak_type(t) is None for t in (rtol, atol)):
-        raise Unsupported("rtol, atol or equal_nan is not a Python scalar")
+    if type(equal_nan) is not bool:
+        raise Unsupported("equal_nan is not a constant bool")
+    for tolerance in (rtol, atol):
+        # NumPy reads the error state to warn of one that is not finite, and a graph has a state of its own.
+        known = isinstance(tolerance, bool | int | float | complex) and cmath.isfinite(tolerance)
+        if not known and e.weak_type(tolerance) is not int:
+            raise Unsupported("rtol or atol may not be finite")
     x, y = (v if e.weak_type(v) in {int, float, complex} else e.array(v) for v in (a, b))
     y = cast(e, e.array(y), _promoted(e, y, 1.0))
     (difference,) = apply(e, row("subtract"), (x, y))
@@ -209,16 +212,6 @@ def array_equal(e: Emitter, a1: Operand, a2: Operand, equal_nan: Operand = False
     return e.item(_all_of(e, apply(e, row("equal"), (left, right))[0]), bool)
 
 
-def nan_reduction(ufunc: str, fill: int, e: Emitter, a: Operand, axis: Operand = None) -> Value:
-    """``np.nansum`` and ``np.nanprod``. Source: NumPy ``lib/_nanfunctions_impl.py``."""
-    value = e.array(a)
-    if value.dtype.kind in "fc":
-        (test,) = apply(e, row("isnan"), (value,))
-        dtypes = (BOOL, value.dtype, value.dtype, value.dtype)
-        (value,) = e.map(SELECT, (test, e.fill((), fill, value.dtype), value), dtypes)
-    return e.scalar(fold(e, row(ufunc), value, axis_tuple(e, axis, len(value.shape))))
-
-
 def copyto(
     e: Emitter,
     dst: Operand,
@@ -263,37 +256,6 @@ def _put_where(e: Emitter, dst: Value, src: Value, where: Operand) -> None:
 
 
 _RANK: Final[dict[type, int]] = {bool: 0, int: 1, float: 2, complex: 3}
-
-
-# diff
-
-
-def diff(e: Emitter, a: Operand, n: Operand = 1, axis: Operand = -1) -> Value:
-    """``np.diff``. Source: NumPy ``lib/_function_base_impl.py``."""
-    times = constant(e, n, "n")
-    if times == 0:
-        raise Unsupported("n=0 gives the argument")
-    if times < 0:
-        raise WouldRaise("order must be non-negative")
-    value = e.array(a)
-    if not value.shape:
-        raise WouldRaise("diff requires input that is at least one dimensional")
-    at = axis_index(e, axis, len(value.shape))
-    function = row("not_equal" if value.dtype.kind == "b" else "subtract")
-    for _ in range(times):
-        length = value.shape[at]
-        shorter = 0 if less(e, length, 1) else length - 1
-        start = 0 if less(e, length, 1) else 1
-        later, earlier = (
-            e.view(value, _along(value, at, Range(first, 1, shorter))) for first in (start, 0)
-        )
-        (value,) = apply(e, function, (later, earlier))
-    return value
-
-
-def _along(value: Value, axis: int, item: Range) -> Basic:
-    whole = [Range(0, 1, dim) for dim in value.shape]
-    return Basic((*whole[:axis], item, *whole[axis + 1 :]))
 
 
 # Python scalars
@@ -373,14 +335,7 @@ define(
 define("isclose", functions(isclose, example.closes, "isclose"))
 define("allclose", functions(allclose, example.closes, "allclose"))
 define("array_equal", functions(array_equal, example.pairs, "array_equal"))
-for _name, _ufunc, _fill in (("nansum", "add", 0), ("nanprod", "multiply", 1)):
-    define(
-        _name,
-        functions(partial(nan_reduction, _ufunc, _fill), example.nan_reductions, _name),
-        ulp=4,
-    )
 define("copyto", functions(copyto, example.copies, "copyto"))
-define("diff", functions(diff, example.diffs, "diff"))
 define("item", methods(item, of_any.each_array, "item"))
 define(
     "conjugate_method",

@@ -38,6 +38,7 @@ __all__ = [
     "Slice",
     "Value",
     "ViewMap",
+    "Window",
 ]
 
 DType: TypeAlias = np.dtype[Any]
@@ -146,6 +147,15 @@ class Diagonal:
 
 
 @dataclass(frozen=True, slots=True)
+class Window:
+    """View: windows of these sizes along axes, one axis may come twice, as the last axes; read-only."""
+
+    axes: tuple[int, ...]
+    sizes: Shape
+    shape: Shape  # of the axes before those of the windows
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryOrder:
     """The elements on one axis, as ``ravel(order)`` finds them in memory ("A" or "K"): a view or a copy by layout."""
 
@@ -161,7 +171,7 @@ class Reinterpret:
 
 
 ViewMap: TypeAlias = (
-    Basic | Permute | Broadcast | Reshape | Part | Diagonal | MemoryOrder | Reinterpret
+    Basic | Permute | Broadcast | Reshape | Part | Diagonal | MemoryOrder | Reinterpret | Window
 )
 
 

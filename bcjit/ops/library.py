@@ -16,6 +16,7 @@ from bcjit.ops.table import define
 __all__: list[str] = []
 
 example = Samplers("algebra")
+of_differences = Samplers("differences")
 
 _COMPLEX128: Final[DType] = np.dtype(np.complex128)
 
@@ -23,7 +24,15 @@ _COMPLEX128: Final[DType] = np.dtype(np.complex128)
 # Interpolation, search
 
 
-def interp(e: Emitter, x: Operand, xp: Operand, fp: Operand) -> Value:
+def interp(
+    e: Emitter,
+    x: Operand,
+    xp: Operand,
+    fp: Operand,
+    left: Operand = None,
+    right: Operand = None,
+    period: Operand = None,
+) -> Value:
     """``np.interp``: float64 or complex128, of the shape of x."""
     points, knots, values = e.array(x), e.array(xp), e.array(fp)
     if points.dtype.kind == "c" or knots.dtype.kind == "c":
@@ -32,8 +41,13 @@ def interp(e: Emitter, x: Operand, xp: Operand, fp: Operand) -> Value:
         raise WouldRaise("interp: the data points must be 1-d")
     if not equal(e, knots.shape[0], values.shape[0]) or equal(e, knots.shape[0], 0):
         raise WouldRaise("interp: fp and xp are not of the same length, or empty")
+    extra = (left, right, period)
+    for number in extra:
+        known = e.is_value(number) and not number.shape and number.dtype.kind != "c"
+        if not (number is None or known or e.weak_type(number) in {bool, int, float}):
+            raise Unsupported("left, right or period is not a real number")
     dtype = _COMPLEX128 if values.dtype.kind == "c" else FLOAT64
-    operands = (points, knots, values)
+    operands = (points, knots, values, *extra)
     (result,) = e.lib_call(np.interp, operands, {}, [(points.shape, dtype)])
     return e.scalar(result)
 
@@ -63,7 +77,7 @@ def _searchsorted(a: Any, v: Any, sorter: Any = None, *, side: Any) -> object:
 
 # The table
 
-define("interp", functions(interp, example.interps, "interp"))
+define("interp", functions(interp, of_differences.interps, "interp"))
 define(
     "searchsorted",
     functions(searchsorted, example.searches, "searchsorted")

@@ -38,6 +38,7 @@ from bcjit.ops.emitter import (
     Slice,
     Value,
     ViewMap,
+    Window,
 )
 from bcjit.ops.opdef import Unsupported, WouldRaise
 from bcjit.ops.operands import (
@@ -439,6 +440,8 @@ def _view_shape(shape: Shape, how: ViewMap) -> Shape:
             return (product(shape),)
         case Part():
             return shape
+        case Window():
+            return how.shape + how.sizes
         case Diagonal():
             kept = [d for i, d in enumerate(shape) if i not in {how.axis1, how.axis2}]
             return (*kept, how.length)

@@ -12,6 +12,7 @@ __all__ = [
     "CLIP_TAKES_ANY_INT",
     "COND_IS_REAL",
     "COUNT_IS_PYTHON_INT",
+    "COV_KEEPS_ONE_ROW",
     "EIG_IS_COMPLEX",
     "FFT_ALWAYS_FILLS_OUT",
     "MESHES_ARE_A_TUPLE",
@@ -48,6 +49,8 @@ MESHES_ARE_A_TUPLE: Final = isinstance(np.meshgrid(0, copy=False, sparse=True), 
 POWER_READS_SCALARS: Final = (np.ones(1, np.float16) ** np.int16(1)).dtype == np.float16
 # Rounding integers to integers gives a copy, not the array itself.
 ROUND_COPIES_INTS: Final = np.round(_INTS) is not _INTS
+# cov with ``rowvar=False`` takes a matrix of one row as one variable, not as one observation of each.
+COV_KEEPS_ONE_ROW: Final = np.cov(np.zeros((1, 2)), rowvar=False, ddof=0).ndim == 0
 # Condition numbers other than the default one are real for complex matrices too.
 COND_IS_REAL: Final = np.linalg.cond(_COMPLEX, 1).dtype.kind == "f"
 # Eigenvalues of real matrices are complex, whatever they are.

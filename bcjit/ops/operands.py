@@ -38,11 +38,13 @@ __all__ = [
     "depends_on_data",
     "equal",
     "expect",
+    "flag",
     "in_range",
     "is_array",
     "less",
     "loop_dtypes",
     "may_be_empty",
+    "normal_axes",
     "require_default",
     "require_int64",
     "shape_argument",
@@ -209,6 +211,15 @@ def axis_tuple(e: Emitter, axis: Operand, ndim: int) -> tuple[int, ...]:
     return axes
 
 
+def normal_axes(e: Emitter, axis: Operand, ndim: int) -> tuple[int, ...]:
+    """Return axes as NumPy's ``normalize_axis_tuple`` does: strict for 0-d arrays; all for None."""
+    if axis is None:
+        return tuple(range(ndim))
+    if isinstance(axis, tuple | list):
+        return axis_tuple(e, tuple(axis), ndim)
+    return (axis_index(e, axis, ndim),)
+
+
 def shape_argument(e: Emitter, shape: Operand, *, minus_one: bool = False) -> Shape:
     """Return a shape given as int or as sequence of ints; -1 stays where allowed."""
     items: Sequence[Operand] = shape if isinstance(shape, tuple | list) else (shape,)
@@ -226,6 +237,11 @@ def shape_argument(e: Emitter, shape: Operand, *, minus_one: bool = False) -> Sh
             raise WouldRaise("negative dimensions are not allowed")
         dims.append(dim)
     return tuple(dims)
+
+
+def flag(value: Operand, name: str) -> bool:
+    """Return an argument that must be a constant bool; one that is not given is False."""
+    return False if value is np._NoValue else as_flag(value, name)  # noqa: SLF001 - NumPy's own "not given"
 
 
 def sized(e: Emitter, shape: Operand) -> Shape:

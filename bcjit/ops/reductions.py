@@ -6,6 +6,7 @@ is `Unsupported`, so that the fact guards the others.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from math import floor
 from typing import Any, Final
@@ -34,8 +35,10 @@ from bcjit.ops.operands import (
     as_dtype,
     axis_index,
     axis_tuple,
+    broadcast,
     cast,
     check_dtype,
+    equal,
     expect,
     may_be_empty,
     size_of,
@@ -45,7 +48,17 @@ from bcjit.ops.scalar_functions import ScalarFunction, row
 from bcjit.ops.spell import functions, methods
 from bcjit.ops.table import define
 
-__all__ = ["fold", "reduced_size"]
+__all__ = [
+    "ABSENT",
+    "arg_extreme",
+    "fold",
+    "mean",
+    "reduced_size",
+    "reduction",
+    "scan",
+    "std",
+    "var",
+]
 
 example = Samplers("reductions")
 
@@ -123,7 +136,7 @@ def _finish(e: Emitter, result: Value, out: Value | None) -> Value:
 # sum, prod, max, min, any, all
 
 
-def _reduce(
+def reduction(
     function: ScalarFunction,
     e: Emitter,
     a: Operand,
@@ -134,6 +147,7 @@ def _reduce(
     initial: Operand = ABSENT,
     where: Operand = ABSENT,
 ) -> Value:
+    """A ufunc folded over axes, with the keywords of ``np.sum``."""
     _absent(where, "where", default=True)
     value, target = e.array(a), single_out(e, out)
     if initial is not ABSENT and type(initial) not in {int, float}:
@@ -161,7 +175,7 @@ def _reduce_without_dtype(
     initial: Operand = ABSENT,
     where: Operand = ABSENT,
 ) -> Value:
-    return _reduce(function, e, a, axis, None, out, keepdims, initial, where)
+    return reduction(function, e, a, axis, None, out, keepdims, initial, where)
 
 
 def _ufunc_reduce(
@@ -175,7 +189,7 @@ def _ufunc_reduce(
     initial: Operand = ABSENT,
     where: Operand = True,
 ) -> Value:
-    return _reduce(function, e, array, axis, dtype, out, keepdims, initial, where)
+    return reduction(function, e, array, axis, dtype, out, keepdims, initial, where)
 
 
 def _logical(
@@ -188,7 +202,7 @@ def _logical(
     *,
     where: Operand = ABSENT,
 ) -> Value:
-    return _reduce(function, e, a, axis, BOOL, out, keepdims, where=where)
+    return reduction(function, e, a, axis, BOOL, out, keepdims, where=where)
 
 
 def _logical_method(
@@ -275,10 +289,21 @@ def var(
     keepdims: Operand = False,
     *,
     where: Operand = ABSENT,
+    mean: Operand = ABSENT,
+    correction: Operand = ABSENT,
 ) -> Value:
     """Variance. Source: NumPy ``_methods._var``."""
-    result, target = _variance(e, a, axis, dtype, out, ddof, keepdims, where)
+    ddof = _corrected(ddof, correction)
+    result, target = _variance(e, a, axis, dtype, out, ddof, keepdims, where, mean)
     return _finish(e, result, target)
+
+
+def _corrected(ddof: Operand, correction: Operand) -> Operand:
+    if correction is ABSENT:
+        return ddof
+    if type(ddof) not in {int, float} or ddof != 0:
+        raise WouldRaise("ddof and correction can't be provided simultaneously.")
+    return correction
 
 
 def _variance(
@@ -290,6 +315,7 @@ def _variance(
     ddof: Operand,
     keepdims: Operand,
     where: Operand,
+    centre: Operand,
 ) -> tuple[Value, Value | None]:
     _absent(where, "where", default=True)
     value, target = e.array(a), single_out(e, out)
@@ -302,8 +328,15 @@ def _variance(
     given = as_dtype(dtype)
     if given is None and value.dtype.kind in "biu":
         given = FLOAT64
-    total = fold(e, row("add"), value, axes, dtype=given, keepdims=True)
-    squares = _squared_deviations(e, value, _divided(e, total, count))
+    if centre is ABSENT or centre is None:
+        total = fold(e, row("add"), value, axes, dtype=given, keepdims=True)
+        average = _divided(e, total, count)
+    else:
+        average = e.array(centre)
+        shape = broadcast(e, value.shape, average.shape)
+        if len(shape) != len(value.shape) or not all(map(partial(equal, e), shape, value.shape)):
+            raise Unsupported("mean does not broadcast to the array")
+    squares = _squared_deviations(e, value, average)
     out_dtype = None if target is None else target.dtype
     ret = fold(e, row("add"), squares, axes, dtype=given, out=out_dtype, keepdims=_flag(keepdims))
     if out_dtype is not None:
@@ -328,13 +361,33 @@ def std(
     keepdims: Operand = False,
     *,
     where: Operand = ABSENT,
+    mean: Operand = ABSENT,
+    correction: Operand = ABSENT,
 ) -> Value:
     """Standard deviation. Source: NumPy ``_methods._std``."""
-    result, target = _variance(e, a, axis, dtype, out, ddof, keepdims, where)
+    ddof = _corrected(ddof, correction)
+    result, target = _variance(e, a, axis, dtype, out, ddof, keepdims, where, mean)
     if result.dtype.kind not in "fc":
         raise Unsupported("the standard deviation is computed in integers")
     (root,) = apply(e, row("sqrt"), (result,))
     return _finish(e, cast(e, root, result.dtype), target)
+
+
+def _method(
+    expand: Callable[..., Value],
+    e: Emitter,
+    a: Operand,
+    axis: Operand = None,
+    dtype: Operand = None,
+    out: Operand = None,
+    ddof: Operand = 0,
+    keepdims: Operand = False,
+    *,
+    where: Operand = True,
+    mean: Operand = None,
+) -> Value:
+    """``x.var()`` and ``x.std()``, which do not have all keywords of the functions."""
+    return expand(e, a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
 
 
 def ptp(
@@ -358,7 +411,7 @@ def ptp(
 # argmax, argmin, count_nonzero
 
 
-def _arg_extreme(
+def arg_extreme(
     name: str,
     e: Emitter,
     a: Operand,
@@ -367,6 +420,7 @@ def _arg_extreme(
     *,
     keepdims: Operand = False,
 ) -> Value:
+    """``np.argmax`` and ``np.argmin``."""
     _absent(out, "out")
     value = e.array(a)
     ndim = len(value.shape)
@@ -399,7 +453,7 @@ def count_nonzero(
 # Scans
 
 
-def _scan(
+def scan(
     function: ScalarFunction,
     e: Emitter,
     a: Operand,
@@ -407,6 +461,7 @@ def _scan(
     dtype: Operand = None,
     out: Operand = None,
 ) -> Value:
+    """``np.cumsum`` and its like: of the flat array without an axis."""
     value, target = e.array(a), single_out(e, out)
     if axis is None or not value.shape:
         axis_tuple(e, axis, len(value.shape))
@@ -444,8 +499,8 @@ def _ufunc_methods(name: str, *, scan: bool = False) -> list[Spelling]:
     return [Spelling(target, partial(_ufunc_reduce, function), example.ufunc_reductions)]
 
 
-def _reduction(name: str, ufunc: str, *aliases: str) -> None:
-    expand = partial(_reduce, row(ufunc))
+def _define_reduction(name: str, ufunc: str, *aliases: str) -> None:
+    expand = partial(reduction, row(ufunc))
     if name in {"max", "min"}:
         expand = partial(_reduce_without_dtype, row(ufunc))
     sampler = example.reductions if name in {"sum", "prod"} else example.reductions_without_dtype
@@ -453,10 +508,10 @@ def _reduction(name: str, ufunc: str, *aliases: str) -> None:
     define(name, spellings + methods(expand, sampler, name) + _ufunc_methods(ufunc), ulp=4)
 
 
-_reduction("sum", "add")
-_reduction("prod", "multiply")
-_reduction("max", "maximum", "amax")
-_reduction("min", "minimum", "amin")
+_define_reduction("sum", "add")
+_define_reduction("prod", "multiply")
+_define_reduction("max", "maximum", "amax")
+_define_reduction("min", "minimum", "amin")
 for _name, _ufunc in (("any", "logical_or"), ("all", "logical_and")):
     define(
         _name,
@@ -464,12 +519,18 @@ for _name, _ufunc in (("any", "logical_or"), ("all", "logical_and")):
         + methods(partial(_logical_method, row(_ufunc)), example.logical_methods, _name)
         + _ufunc_methods(_ufunc),
     )
-for _name, _expand in (("mean", mean), ("var", var), ("std", std)):
-    _sampler = example.means if _name == "mean" else example.variances
-    define(_name, functions(_expand, _sampler, _name) + methods(_expand, _sampler, _name), ulp=8)
+define("mean", functions(mean, example.means, "mean") + methods(mean, example.means, "mean"), ulp=8)
+for _name, _expand in (("var", var), ("std", std)):
+    _spread = partial(_method, _expand)
+    define(
+        _name,
+        functions(_expand, example.corrected_variances, _name)
+        + methods(_spread, example.variances, _name),
+        ulp=8,
+    )
 define("ptp", functions(ptp, example.reductions_without_dtype, "ptp"))
 for _extreme in ("argmax", "argmin"):
-    _arg = partial(_arg_extreme, _extreme)
+    _arg = partial(arg_extreme, _extreme)
     define(
         _extreme,
         functions(_arg, example.arg_extremes, _extreme)
@@ -477,7 +538,7 @@ for _extreme in ("argmax", "argmin"):
     )
 define("count_nonzero", functions(count_nonzero, example.counts, "count_nonzero"))
 for _name, _ufunc in (("cumsum", "add"), ("cumprod", "multiply")):
-    _cumulative = partial(_scan, row(_ufunc))
+    _cumulative = partial(scan, row(_ufunc))
     define(
         _name,
         functions(_cumulative, example.scans, _name)

@@ -166,6 +166,14 @@ _GROUPS: Final[tuple[tuple[str, list[str]], ...]] = (
         + _names("np.random.RandomState", "multivariate_normal"),
     ),
     (
+        "It cuts leading zeros off, so sizes of its results depend on values.",
+        _names("np", "polydiv polymul roots"),
+    ),
+    (
+        "Its results are a tuple of an array and a tuple.",
+        _names("np", "histogramdd"),
+    ),
+    (
         "It tells about a ufunc, not about numbers.",
         _names("np.ufunc", "identity nargs nin nout ntypes resolve_dtypes signature types"),
     ),

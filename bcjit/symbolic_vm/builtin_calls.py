@@ -301,6 +301,15 @@ def _int(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     return break_graph(because.NO_RULE, f"int of {describe(value)}")
 
 
+@builtin(operator.index)
+def _index(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
+    positional("operator.index", args, kwargs, 1, 1)
+    value = vm.realize(args[0])
+    if pytype_of(vm, value) is int:
+        return value
+    return break_graph(because.NO_RULE, f"operator.index of {describe(value)}")
+
+
 @builtin(complex)
 def _complex(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     positional("complex", args, kwargs, 1, 2)

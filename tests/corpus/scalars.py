@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 import numpy as np
 
 from corpus.registry import args, entry, floats, ints, world
@@ -19,6 +21,20 @@ def scalars_in_arithmetic():
         lambda: args(floats(2, 2), 5, 0.25),
         lambda: args(ints(3), True, 2),
         lambda: args(floats(2, dtype="f4"), 10**25, 1e-3),
+    )
+
+
+@entry("scalars index")
+def ints_asked_to_be_ints():
+    def fn(x, n):
+        return x * operator.index(n), operator.index(len(x)), x[operator.index(1)]
+
+    return world(
+        fn,
+        lambda: args(floats(3), 2),
+        lambda: args(floats(2, dtype="f4"), True),
+        lambda: args(ints(4), np.int16(3)),
+        lambda: args(ints(4), 1.0),
     )
 
 

@@ -13,7 +13,6 @@ from bcjit.ops.samples.values import tame
 __all__ = [
     "dots",
     "inplace_products",
-    "interps",
     "matmuls",
     "products",
     "searches",
@@ -73,18 +72,6 @@ def inplace_products(dtype: np.dtype[Any]) -> Iterator[Sample]:
     yield sample(tame(dtype, 6).reshape(2, 3), grid)
     yield sample(grid.copy(), tame(dtype, 6).reshape(3, 2))
     yield sample(grid.copy(), tame(dtype, 3))
-
-
-def interps(dtype: np.dtype[Any]) -> Iterator[Sample]:
-    """Sample ``interp``."""
-    knots = np.arange(4.0)
-    yield sample(tame(dtype, 6).reshape(2, 3), knots, tame(dtype, 4))
-    yield sample(1.5, knots, tame(dtype, 4))
-    yield sample(tame(dtype, 1)[0], knots, knots * 1j)
-    yield sample(tame(dtype, 3), [0, 1, 2], [0.5, 1, 2])
-    yield sample(tame(dtype, 3), knots, knots[:3])
-    yield sample(tame(dtype, 3), knots.reshape(2, 2), knots)
-    yield sample(tame(dtype, 3), knots[:0], knots[:0])
 
 
 def searches(dtype: np.dtype[Any]) -> Iterator[Sample]:

@@ -17,10 +17,8 @@ __all__ = [
     "clips",
     "closes",
     "copies",
-    "diffs",
     "fills",
     "inplace",
-    "nan_reductions",
     "pairs",
     "rounds",
     "unary",
@@ -140,7 +138,6 @@ def clip_methods(dtype: np.dtype[Any]) -> Iterator[Sample]:
 
 
 rounds: Final = calls(of_arrays(), of_arrays(2), of_arrays(decimals=-1), of_arrays(1.5))
-diffs: Final = calls(of_arrays(), of_arrays(2), of_arrays(axis=0), of_arrays(-1), of_arrays(1, 5))
 
 
 def closes(dtype: np.dtype[Any]) -> Iterator[Sample]:
@@ -153,6 +150,8 @@ def closes(dtype: np.dtype[Any]) -> Iterator[Sample]:
     yield sample(grid, grid, equal_nan=True)
     yield sample(2.0, grid)
     yield sample(grid, tame(dtype, 3))
+    yield sample(grid, grid, tame(np.dtype("f4"), 4))
+    yield sample(tame(dtype, 3), tame(dtype, 3), np.inf)
 
 
 def fills(dtype: np.dtype[Any]) -> Iterator[Sample]:
@@ -171,13 +170,6 @@ def pairs(dtype: np.dtype[Any]) -> Iterator[Sample]:
     yield sample(grid, grid[0])
     yield sample(grid, 1)
     yield sample(grid, grid, equal_nan=True)
-
-
-def nan_reductions(dtype: np.dtype[Any]) -> Iterator[Sample]:
-    """Sample ``nansum``."""
-    for array in arrays(dtype):
-        yield sample(array)
-        yield sample(array, axis=0)
 
 
 def copies(dtype: np.dtype[Any]) -> Iterator[Sample]:

@@ -13,6 +13,7 @@ from bcjit.ops.samples.values import Array, arrays, tame
 __all__ = [
     "accumulations",
     "arg_extremes",
+    "corrected_variances",
     "counts",
     "logical_methods",
     "means",
@@ -99,6 +100,17 @@ def variances(dtype: np.dtype[Any]) -> Iterator[Sample]:
     yield sample(cube, (0, 1), ddof=2, keepdims=True)
     yield sample(cube, 1, ddof=3)
     yield sample(cube, 1, ddof=0.5)
+
+    yield sample(cube, 1, mean=cube.mean(1, keepdims=True))
+    yield sample(cube, mean=np.ones((5, 1, 1, 1), dtype))
+
+
+def corrected_variances(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``np.var``, which has a second name for ddof."""
+    yield from variances(dtype)
+    cube = tame(dtype, 24).reshape(2, 3, 4)
+    yield sample(cube, 1, correction=1)
+    yield sample(cube, 1, ddof=1, correction=1)
 
 
 def arg_extremes(dtype: np.dtype[Any]) -> Iterator[Sample]:
