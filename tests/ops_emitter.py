@@ -69,7 +69,7 @@ class NumpyEmitter:
     def unknown(self, name, of=None):
         return 0  # results have the sizes that they have
 
-    def map(self, function, operands, dtypes):
+    def map(self, function, operands, dtypes, mask=None):
         if function is CAST:
             return (np.array(operands[0]).astype(dtypes[1]),)
         cast = [self.converted(x, d, function) for x, d in zip(operands, dtypes)]
@@ -77,7 +77,12 @@ class NumpyEmitter:
             return (np.array(np.where(*cast)),)
         # Python ints that no dtype holds are compared as they are.
         typed = all(isinstance(x, np.ndarray | np.generic) for x in cast)
-        results = function.ufunc(*cast, **({"signature": tuple(dtypes)} if typed else {}))
+        options = {"signature": tuple(dtypes)} if typed else {}
+        if mask is not None:
+            shape = np.broadcast_shapes(mask.shape, *(np.shape(x) for x in cast))
+            options["where"] = mask
+            options["out"] = tuple(np.zeros(shape, d) for d in dtypes[len(operands) :])
+        results = function.ufunc(*cast, **options)
         return tuple(map(np.asarray, results if isinstance(results, tuple) else (results,)))
 
     def converted(self, operand, dtype, function):
@@ -85,8 +90,10 @@ class NumpyEmitter:
             return operand if operand.dtype == dtype else operand.astype(dtype)
         return operand if function.compares else dtype.type(operand)
 
-    def reduce(self, function, value, axes, dtype, initial=None):
+    def reduce(self, function, value, axes, dtype, initial=None, mask=None):
         extra = {} if initial is None else {"initial": initial}
+        if mask is not None:
+            extra["where"] = mask
         return np.asarray(function.ufunc.reduce(value, axis=axes, dtype=dtype, **extra))
 
     def arg_reduce(self, name, value, axis):
@@ -139,9 +146,11 @@ class NumpyEmitter:
     def gather(self, value, indices):
         return value[indices]
 
-    def scatter(self, base, item, where):
+    def scatter(self, base, item, where, mask=None):
         if isinstance(where, tuple):
             base[where] = item
+        elif mask is not None:
+            np.copyto(self.view(base, where), item, where=mask, casting="unsafe")
         else:
             self.view(base, where)[...] = item
         return base
@@ -157,7 +166,9 @@ class NumpyEmitter:
     def sort(self, value, axis, kind, *, indices):
         return (np.argsort if indices else np.sort)(value, axis=axis, kind=kind)
 
-    def lib_call(self, function, operands, options, results, *, can_fail=True):
+    def lib_call(
+        self, function, operands, options, results, *, can_fail=True, sets_flags=True
+    ):
         got = function(*operands, **options)
         return tuple(np.asarray(g) for g in got) if isinstance(got, tuple) else (np.asarray(got),)
 

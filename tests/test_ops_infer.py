@@ -59,7 +59,7 @@ def test_lookup_runs_no_code_of_the_callable():
 def test_ufunc_methods_are_found_though_each_access_makes_a_new_object():
     assert np.add.reduce is not np.add.reduce
     assert lookup(np.add.reduce) is lookup(np.sum)
-    assert lookup(np.add.outer) is None
+    assert lookup(np.add.outer) is lookup(np.add.outer)
     assert facts(np.add.reduce, array(2, 3)).results == array(3)
 
 
@@ -125,6 +125,25 @@ def test_out_is_written_and_returned():
     assert got.results == array(2, 3)
 
 
+def test_arrays_in_a_tuple_of_out_have_places_of_their_own():
+    got = facts(np.modf, array(3), out=(array(3), None))
+    assert got.shares == (("same", ("out", 0)), ("fresh", None))
+    assert got.writes == (("out", 0),)
+    got = facts(np.divmod, array(3), array(3), array(3), array(3))
+    assert (got.shares, got.writes) == ((("same", 2), ("same", 3)), (2, 3))
+    got = facts(np.add, array(3), 1.0, out=(array(3),))
+    assert (got.alias, got.view_of, got.writes) == ("same", ("out", 0), (("out", 0),))
+
+
+def test_where_without_out_leaves_elements_undefined():
+    mask = array(3, dtype=np.dtype(bool))
+    with pytest.raises(Unsupported, match="undefined"):
+        facts(np.add, array(3), 1, where=mask)
+    with pytest.raises(Unsupported, match="undefined"):
+        facts(np.modf, array(3), out=(array(3), None), where=mask)
+    assert facts(np.add, array(3), 1, where=mask, out=array(3)).writes == ("out",)
+
+
 def test_in_place_operators_write_arrays_and_not_scalars():
     assert facts(operator.iadd, array(3), array(3)).writes == (0,)
     got = facts(operator.iadd, scalar(), 1.0)
@@ -165,6 +184,22 @@ def test_a_write_is_torn_if_a_flag_can_come_after_it():
     assert not facts(operator.setitem, array(3), 0, ScalarMeta(float)).torn
     assert not facts(operator.setitem, array(3, dtype=F4), 0, scalar(F8)).torn
     assert facts(operator.setitem, array(3, dtype=F4), slice(None), array(3)).torn
+
+
+def test_a_write_that_does_not_read_what_was_there_can_be_made_again():
+    for target, args, kwargs in (
+        (np.add, (array(3), 1.0), {"out": array(3)}),
+        (np.cumsum, (array(3),), {"out": array(3)}),
+        (np.mean, (array(3, 2),), {"axis": 1, "out": array(3)}),
+    ):
+        got = facts(target, *args, **kwargs)
+        assert (got.torn, got.rereads) == (True, False)
+    for target, args in (
+        (operator.iadd, (array(3), 1.0)),
+        (np.add.at, (array(3), [0], 1.0)),
+        (np.ndarray.sort, (array(3, dtype=np.dtype(complex)),)),
+    ):
+        assert facts(target, *args).rereads
 
 
 # Facts
@@ -245,8 +280,8 @@ def test_symbolic_shapes_and_slices_stay_symbolic():
 def test_a_keyword_the_table_does_not_declare_is_unsupported():
     with pytest.raises(Unsupported, match="arguments"):
         facts(np.sum, array(3), no_such_keyword=1)
-    with pytest.raises(Unsupported, match="where"):
-        facts(np.add, array(3), 1, where=array(3, dtype=np.dtype(bool)))
+    with pytest.raises(Unsupported, match="arguments"):
+        facts(np.argmax, array(3), where=array(3, dtype=np.dtype(bool)))
 
 
 def test_what_numpy_rejects_would_raise():

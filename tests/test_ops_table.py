@@ -145,6 +145,13 @@ def check_result(value, meta, abstraction, where):
     assert meta.dtype == value.dtype, where
 
 
+def at_place(args, kwargs, place):
+    """Return the argument at a place as infer names it."""
+    if isinstance(place, tuple):
+        return at_place(args, kwargs, place[0])[place[1]]
+    return args[place] if isinstance(place, int) else kwargs[place]
+
+
 def check_alias(value, share, args, kwargs, where):
     alias, place = share
     if isinstance(value, np.generic):
@@ -157,8 +164,7 @@ def check_alias(value, share, args, kwargs, where):
             if isinstance(other, np.ndarray):
                 assert not np.may_share_memory(value, other) or not value.size, where
         return
-    source = args[place] if isinstance(place, int) else kwargs[place]
-    source = source[0] if isinstance(source, tuple) else source
+    source = at_place(args, kwargs, place)
     if alias == "same":
         assert value is source, where
     elif alias == "view":

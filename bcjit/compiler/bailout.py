@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable
 from types import CellType, CodeType, FunctionType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from bcjit.errors import BackendError, InternalError
 from bcjit.fx_graph import Graph, Node, NodeKind, is_generated, locate_failure
 from bcjit.guards import Roots, SourceKind
 from bcjit.logs import get_logger, once
+from bcjit.ops.operands import as_dtype, loop_signature
 from bcjit.records import dataclass
 from bcjit.symbolic_vm import CALL_OPS, PartSpec, Position
 from bcjit.symbolic_vm.values import UNBOUND, SymValue
@@ -287,7 +288,7 @@ def _flags_before_the_loop(node: Node, restorer: Restorer) -> bool:
     written = restorer.operand(node.writes[0])
     assert isinstance(written, np.ndarray)
     try:
-        loop = ufunc.resolve_dtypes((*kinds, written.dtype), casting="same_kind")
+        loop = ufunc.resolve_dtypes((*kinds, written.dtype), **_loop_options(ufunc, node))
     except TypeError:  # an operand that has no dtype of its own: no Python number is cast for it
         return False
     modes = {k: "ignore" if mode == "ignore" else "raise" for k, mode in np.geterr().items()}
@@ -299,6 +300,18 @@ def _flags_before_the_loop(node: Node, restorer: Restorer) -> bool:
                 except FloatingPointError:
                     return True
     return False
+
+
+def _loop_options(ufunc: np.ufunc, node: Node) -> dict[str, Any]:
+    """Return what a call says of its loop, for ``resolve_dtypes``."""
+    options: dict[str, Any] = {"casting": node.kwargs.get("casting", "same_kind")}
+    dtype = as_dtype(node.kwargs.get("dtype"))
+    signature = loop_signature(ufunc, node.kwargs.get("signature", node.kwargs.get("sig")))
+    if dtype is not None:
+        signature = (None,) * ufunc.nin + (dtype,) * ufunc.nout
+    if signature is not None:
+        options["signature"] = signature
+    return options
 
 
 def _ufunc_name(target: object) -> str:

@@ -55,7 +55,7 @@ def target_name(target: object) -> str:
         return _qualified(owner.__module__, f"{owner.__qualname__}.{name.rpartition('.')[2]}")
     bound = getattr(target, "__self__", None)
     if isinstance(bound, np.ufunc):
-        return f"numpy.{bound.__name__}.{name.rpartition('.')[2]}"
+        return f"{target_name(bound)}.{name.rpartition('.')[2]}"
     return _qualified(getattr(target, "__module__", None), name)
 
 

@@ -12,40 +12,32 @@ from typing import Final
 
 import numpy as np
 
-from bcjit.ops.elementwise import apply, single_out, store
-from bcjit.ops.emitter import Basic, DType, Emitter, Operand, Pick, Value
+from bcjit.ops.elementwise import apply, mask_of, single_out, store
+from bcjit.ops.emitter import Basic, Emitter, Operand, Part, Pick, Value
 from bcjit.ops.numpy_facts import CLIP_TAKES_ANY_INT, ROUND_COPIES_INTS
 from bcjit.ops.opdef import Spelling, Unsupported, WouldRaise
 from bcjit.ops.operands import (
+    ABSENT,
     BOOL,
     cast,
     constant,
     copy,
-    default_dtype,
     equal,
     is_array,
 )
+from bcjit.ops.promotion import promoted
 from bcjit.ops.reductions import fold
 from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import CLIP, SELECT, row
 from bcjit.ops.searching import nonzero
 from bcjit.ops.spell import functions, methods
 from bcjit.ops.table import define
+from bcjit.ops.ufuncs import ufunc_call
 
 __all__: list[str] = []
 
 example = Samplers("elementwise")
 of_any = Samplers("values")
-
-# Stand-ins of unknown Python scalars for ``np.result_type``, to which only their type matters (NEP 50).
-_WEAK: Final[dict[type, object]] = {int: 0, float: 0.0, complex: 0j}
-
-
-def _promoted(e: Emitter, *operands: Operand) -> DType:
-    kinds = [_WEAK.get(e.weak_type(x) or bool, None) for x in operands]
-    given = [default_dtype(e, x) if k is None else k for x, k in zip(operands, kinds, strict=True)]
-    return np.result_type(*given)  # type: ignore[arg-type]
-
 
 # where, clip, round
 
@@ -61,7 +53,7 @@ def where(
     if y is _NOT_GIVEN:
         raise WouldRaise("either both or neither of x and y should be given")
     operands = [e.array(item) if isinstance(item, tuple | list) else item for item in (x, y)]
-    dtype = _promoted(e, *operands)
+    dtype = promoted(e, *operands)
     for operand in operands:
         if type(operand) is int and dtype.kind in "iu":
             limits = np.iinfo(dtype)
@@ -72,41 +64,55 @@ def where(
     return result
 
 
-def _clip(e: Emitter, a: Operand, low: Operand, high: Operand, out: Operand) -> Value:
-    """Source: NumPy ``_methods._clip``."""
-    value, target = e.array(a), single_out(e, out)
+def _clip(
+    e: Emitter,
+    a: Operand,
+    low: Operand,
+    high: Operand,
+    out: Operand,
+    options: dict[str, Operand],
+) -> Value | tuple[Value, ...]:
+    """Source: NumPy ``_methods._clip``; further keywords are those of the ufunc."""
+    value = e.array(a)
     if value.dtype.kind in "iu" and CLIP_TAKES_ANY_INT:
         limits = np.iinfo(value.dtype)
         low = None if type(low) is int and low <= limits.min else low
         high = None if type(high) is int and high >= limits.max else high
-    if low is None and high is None:
-        raise Unsupported("clip without limits differs between versions of NumPy")
-    if low is None:
-        results = apply(e, row("minimum"), (value, high), out=target)
-    elif high is None:
-        results = apply(e, row("maximum"), (value, low), out=target)
+    operands = tuple(x for x in (value, low, high) if x is not None)
+    if len(operands) == 1 and not CLIP_TAKES_ANY_INT:
+        raise WouldRaise("One of max or min must be given")
+    if len(operands) == 1:
+        function = row("positive")
+    elif len(operands) == 3:
+        function = CLIP
     else:
-        results = apply(e, CLIP, (value, low, high), out=target)
-    return results[0] if target is not None else e.scalar(results[0])
+        function = row("minimum" if low is None else "maximum")
+    return ufunc_call(function, e, *operands, out=out, **options)
 
 
 def clip(
     e: Emitter,
     a: Operand,
-    a_min: Operand = None,
-    a_max: Operand = None,
+    a_min: Operand = ABSENT,
+    a_max: Operand = ABSENT,
     out: Operand = None,
     *,
-    min: Operand = None,  # noqa: A002 - NumPy's names
-    max: Operand = None,  # noqa: A002
-) -> Value:
+    min: Operand = ABSENT,  # noqa: A002 - NumPy's names
+    max: Operand = ABSENT,  # noqa: A002
+    **options: Operand,
+) -> Value | tuple[Value, ...]:
     """``np.clip``; ``min`` and ``max`` are newer names of ``a_min`` and ``a_max``."""
-    if not CLIP_TAKES_ANY_INT and (min is not None or max is not None):
+    renamed = min is not ABSENT or max is not ABSENT
+    if not CLIP_TAKES_ANY_INT and renamed:
         raise Unsupported("the keywords min and max are newer than this NumPy")
-    if (min is not None or max is not None) and (a_min is not None or a_max is not None):
-        raise WouldRaise("a_min or a_max together with min or max")
-    low, high = (a_min, a_max) if min is None and max is None else (min, max)
-    return _clip(e, a, low, high, out)
+    if a_min is ABSENT and a_max is ABSENT and CLIP_TAKES_ANY_INT:
+        low, high = (None if limit is ABSENT else limit for limit in (min, max))
+        return _clip(e, a, low, high, out, options)
+    if a_min is ABSENT or a_max is ABSENT:
+        raise WouldRaise("clip: a_min and a_max are both needed")
+    if renamed:
+        raise WouldRaise("a_min and a_max together with min or max")
+    return _clip(e, a, a_min, a_max, out, options)
 
 
 def _clip_method(
@@ -115,28 +121,60 @@ def _clip_method(
     min: Operand = None,  # noqa: A002 - NumPy's names
     max: Operand = None,  # noqa: A002
     out: Operand = None,
-) -> Value:
-    return _clip(e, a, min, max, out)
+    **options: Operand,
+) -> Value | tuple[Value, ...]:
+    return _clip(e, a, min, max, out, options)
 
 
 def around(e: Emitter, a: Operand, decimals: Operand = 0, out: Operand = None) -> Value:
     """``np.round``. Source: NumPy ``calculation.c``: ``PyArray_Round``."""
+    if isinstance(out, tuple):
+        raise WouldRaise("return arrays must be of ArrayType")
     value, places = e.array(a), constant(e, decimals, "decimals")
-    if out is not None:
-        raise Unsupported("the argument out is not supported here")
-    if value.dtype.kind in "iu" and not ROUND_COPIES_INTS:
+    target = single_out(e, out)
+    if value.dtype.kind in "iu" and target is None and not ROUND_COPIES_INTS:
         raise Unsupported("rounding integers gives the array itself, in this NumPy")
-    if value.dtype.kind in "iu" and places >= 0:
-        return e.scalar(copy(e, value))
+    if value.dtype.kind == "c":
+        result = _round_parts(e, value, places, target)
+    elif value.dtype.kind in "iu" and places >= 0:
+        result = copy(e, value) if target is None else store(e, target, value)
+    else:
+        result = _round_real(e, value, places, target)
+    return result if target is not None else e.scalar(result)
+
+
+def _round_real(e: Emitter, value: Value, places: int, target: Value | None) -> Value:
     if places == 0:
-        return e.scalar(apply(e, row("rint"), (value,))[0])
-    if value.dtype.kind != "f":
-        raise Unsupported("rounding numbers that are not real floats to other places")
+        return apply(e, row("rint"), (value,), out=target)[0]
     power = 10.0 ** abs(places)
     first, last = ("multiply", "divide") if places > 0 else ("divide", "multiply")
+    if target is not None:
+        for name, operands in ((first, (power,)), ("rint", ()), (last, (power,))):
+            source = value if name == first else target
+            (target,) = apply(e, row(name), (source, *operands), out=target)
+        return target
+    if value.dtype.kind == "b":
+        raise WouldRaise("cannot cast ufunc 'multiply' output to bool")
     (scaled,) = apply(e, row(first), (value, power))
     (rounded,) = apply(e, row("rint"), (scaled,))
-    return e.scalar(apply(e, row(last), (rounded, power))[0])
+    (result,) = apply(e, row(last), (rounded, power))
+    return cast(e, result, value.dtype)
+
+
+def _round_parts(e: Emitter, value: Value, places: int, target: Value | None) -> Value:
+    result = value if target is None else target
+    if result.dtype.kind != "c":
+        raise Unsupported("rounding complex numbers into a real array")
+    if target is None:
+        result = copy(e, value)
+    for name in ("real", "imag"):
+        part = _round_real(e, e.view(value, Part(name)), places, None)
+        if len(part.shape) != len(result.shape) or not builtins.all(
+            equal(e, have, want) for have, want in zip(part.shape, result.shape, strict=True)
+        ):
+            raise Unsupported("rounding complex numbers into an array of another shape")
+        result = e.scatter(result, part, Part(name))
+    return result
 
 
 # Comparisons with tolerance
@@ -154,7 +192,7 @@ def _close(
         if not known and e.weak_type(tolerance) is not int:
             raise Unsupported("rtol or atol may not be finite")
     x, y = (v if e.weak_type(v) in {int, float, complex} else e.array(v) for v in (a, b))
-    y = cast(e, e.array(y), _promoted(e, y, 1.0))
+    y = cast(e, e.array(y), promoted(e, y, 1.0))
     (difference,) = apply(e, row("subtract"), (x, y))
     (size,) = apply(e, row("absolute"), (y,))
     (scaled,) = apply(e, row("multiply"), (rtol, size))
@@ -201,14 +239,27 @@ def allclose(
 
 def array_equal(e: Emitter, a1: Operand, a2: Operand, equal_nan: Operand = False) -> Operand:
     """``np.array_equal``: a Python bool. Source: NumPy ``_core/numeric.py``."""
-    if equal_nan is not False:
-        raise Unsupported("equal_nan")
+    if type(equal_nan) is not bool:
+        raise Unsupported("equal_nan is not a constant bool")
     left, right = e.array(a1), e.array(a2)
     alike = len(left.shape) == len(right.shape) and builtins.all(
         equal(e, a, b) for a, b in zip(left.shape, right.shape, strict=True)
     )
     if not alike:
         return e.item(e.fill((), False, BOOL), bool)
+    (same,) = apply(e, row("equal"), (left, right))
+    if equal_nan and left.dtype.kind in "fc" and right.dtype.kind in "fc":
+        nans = [apply(e, row("isnan"), (value,))[0] for value in (left, right)]
+        (same,) = apply(e, row("bitwise_or"), (same, *apply(e, row("bitwise_and"), nans)))
+    return e.item(_all_of(e, same), bool)
+
+
+def array_equiv(e: Emitter, a1: Operand, a2: Operand) -> Operand:
+    """``np.array_equiv``: a Python bool. Source: NumPy ``_core/numeric.py``."""
+    left, right = e.array(a1), e.array(a2)
+    for one, other in zip(left.shape[::-1], right.shape[::-1], strict=False):
+        if not (equal(e, one, other) or equal(e, one, 1) or equal(e, other, 1)):
+            return e.item(e.fill((), False, BOOL), bool)
     return e.item(_all_of(e, apply(e, row("equal"), (left, right))[0]), bool)
 
 
@@ -219,9 +270,18 @@ def copyto(
     casting: Operand = "same_kind",
     where: Operand = True,
 ) -> None:
-    """``np.copyto``: src is broadcast and cast into dst, where a mask says so."""
+    """``np.copyto``: src is broadcast and cast into dst, where a mask is true."""
     if not is_array(e, dst) or not e.is_value(dst):
         raise Unsupported("the destination is not an array")
+    mask = mask_of(e, where)
+    if mask is not None and len(mask.shape) > len(dst.shape):
+        raise WouldRaise("could not broadcast the mask to the destination")
+    if mask is not None:
+        for have, want in zip(mask.shape[::-1], dst.shape[::-1], strict=False):
+            if not equal(e, have, want) and not equal(e, have, 1):
+                raise WouldRaise("could not broadcast the mask to the destination")
+    if isinstance(src, list | tuple):
+        src = e.array(src)
     if e.is_value(src):
         if not isinstance(casting, str):
             raise Unsupported("casting is not a constant")
@@ -229,30 +289,14 @@ def copyto(
             # The oldest NumPy looks at the value of a 0-d source.
             answer = WouldRaise if src.shape else Unsupported
             raise answer(f"cannot cast from {src.dtype} to {dst.dtype}")
-        _put_where(e, dst, src, where)
+        store(e, dst, src, exact=False, mask=mask)
         return
     weak = e.weak_type(src)
     if weak is None:
         raise Unsupported("the source is not an array or a number")
     if _RANK[weak] > _RANK[_ITEM_TYPE[dst.dtype.kind]] or dst.dtype.kind == "u":
         raise Unsupported("a Python number of another kind")
-    _put_where(e, dst, e.fill((), src, dst.dtype), where)
-
-
-def _put_where(e: Emitter, dst: Value, src: Value, where: Operand) -> None:
-    if where is True:
-        store(e, dst, src, exact=False)
-        return
-    if not e.is_value(where) and not isinstance(where, tuple | list | bool):
-        raise Unsupported("where is not an array of bools")
-    mask = e.array(where)
-    if mask.dtype != BOOL:
-        raise Unsupported("where is not an array of bools")
-    if len(mask.shape) > len(dst.shape) or len(src.shape) > len(dst.shape):
-        raise Unsupported("the mask or the source has more axes than the destination")
-    dtypes = (BOOL, dst.dtype, dst.dtype, dst.dtype)
-    (result,) = e.map(SELECT, (mask, src, dst), dtypes)
-    store(e, dst, result)
+    store(e, dst, e.fill((), src, dst.dtype), exact=False, mask=mask)
 
 
 _RANK: Final[dict[type, int]] = {bool: 0, int: 1, float: 2, complex: 3}
@@ -335,6 +379,7 @@ define(
 define("isclose", functions(isclose, example.closes, "isclose"))
 define("allclose", functions(allclose, example.closes, "allclose"))
 define("array_equal", functions(array_equal, example.pairs, "array_equal"))
+define("array_equiv", functions(array_equiv, example.equivalents, "array_equiv"))
 define("copyto", functions(copyto, example.copies, "copyto"))
 define("item", methods(item, of_any.each_array, "item"))
 define(

@@ -28,9 +28,10 @@ from bcjit.ops.operands import (
     normal_axes,
     size_of,
 )
-from bcjit.ops.reductions import ABSENT, fold, scan
+from bcjit.ops.reductions import ABSENT, fold
 from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import row
+from bcjit.ops.scans import scan
 from bcjit.ops.spell import functions
 from bcjit.ops.table import define
 from bcjit.ops.views import indexed

@@ -226,9 +226,16 @@ class Emitter(Protocol):
     # The primitives
 
     def map(
-        self, function: ScalarFunction, operands: Sequence[Operand], dtypes: Sequence[DType]
+        self,
+        function: ScalarFunction,
+        operands: Sequence[Operand],
+        dtypes: Sequence[DType],
+        mask: Value | None = None,
     ) -> tuple[Value, ...]:
-        """Map: cast to the loop dtypes (inputs, then outputs), broadcast, apply elementwise."""
+        """Map: cast to the loop dtypes (inputs, then outputs), broadcast, apply elementwise.
+
+        A mask of bools is broadcast too; where it is false nothing is computed and the results are undefined.
+        """
 
     def reduce(
         self,
@@ -237,8 +244,9 @@ class Emitter(Protocol):
         axes: tuple[int, ...],
         dtype: DType,
         initial: Operand = None,
+        mask: Value | None = None,
     ) -> Value:
-        """Reduce: cast to the loop dtype and fold these axes away."""
+        """Reduce: cast to the loop dtype and fold these axes away, without the elements where a mask is false."""
 
     def arg_reduce(self, name: str, value: Value, axis: int) -> Value:
         """ArgReduce: position of the first extreme element along an axis, ``"argmax"`` or ``"argmin"``."""
@@ -263,10 +271,17 @@ class Emitter(Protocol):
         The boolean array has the shape of the axes it indexes; what it selects is one axis.
         """
 
-    def scatter(self, base: Value, item: Operand, where: ViewMap | tuple[Value, ...]) -> Value:
+    def scatter(
+        self,
+        base: Value,
+        item: Operand,
+        where: ViewMap | tuple[Value, ...],
+        mask: Value | None = None,
+    ) -> Value:
         """Scatter: a new version of base with item, broadcast and cast, at a view of it or at index arrays.
 
-        Index arrays are for the first axes, as in ``gather``.
+        Index arrays are for the first axes, as in ``gather``. A mask, broadcast to a view, keeps what is there where it is
+        false.
         """
 
     def fill(self, shape: Shape, item: Operand, dtype: DType) -> Value:
@@ -286,10 +301,11 @@ class Emitter(Protocol):
         results: Sequence[tuple[Shape, DType]],
         *,
         can_fail: bool = True,
+        sets_flags: bool = True,
     ) -> tuple[Value, ...]:
         """LibCall: a library routine, opaque but for its results.
 
-        ``can_fail`` says that it may raise, or set a floating-point flag.
+        ``can_fail`` says that it may raise, or set a floating-point flag; ``sets_flags`` that it may set one.
         """
 
     def draw(

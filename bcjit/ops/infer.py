@@ -38,6 +38,8 @@ class Inferred:
     sizes: tuple[tuple[Symbol, Argument], ...] = ()
     requires: tuple[Relation, ...] = ()  # what else must hold of such sizes, when the call is made
 
+    rereads: bool = False  # what it writes is made of what was there
+
     @property
     def alias(self) -> Sharing:
         """How the first result relates to an argument."""
@@ -132,4 +134,5 @@ def _facts(emitter: MetaEmitter, result: object) -> Inferred:
         tuple_type=type(result) if isinstance(result, tuple) else tuple,
         sizes=tuple(emitter.sizes),
         requires=tuple(emitter.requires),
+        rereads=any(place in emitter.reads for place in emitter.writes),
     )

@@ -57,7 +57,8 @@ from bcjit.records import dataclass
 __all__ = ["Argument", "MetaEmitter", "MetaObject", "MetaValue", "Sharing"]
 
 Sharing: TypeAlias = Literal["same", "view", "maybe", "fresh"]
-Argument: TypeAlias = int | str  # position or keyword in the call
+# Position or keyword in the call; an item of a sequence there is the pair of its place and its index.
+Argument: TypeAlias = "int | str | tuple[Argument, int]"
 
 _PYTHON_SCALARS = frozenset({bool, int, float, complex})
 _REAL_PART: dict[str, str] = {"F": "f", "D": "d", "G": "g"}
@@ -108,6 +109,7 @@ class MetaEmitter:
         self.sets_flags = False  # some result so far may have set a floating-point flag
         self.torn = False
         self.draws = False
+        self.reads: set[Argument] = set()  # arguments whose elements something was made of
 
     # Arguments
 
@@ -124,9 +126,9 @@ class MetaEmitter:
         if isinstance(operand, ObjectMeta):
             return MetaObject(operand.pytype, where)
         if type(operand) is tuple:
-            return tuple(self.argument(item, where) for item in operand)
+            return tuple(self.argument(item, (where, i)) for i, item in enumerate(operand))
         if type(operand) is list:
-            return [self.argument(item, where) for item in operand]
+            return [self.argument(item, (where, i)) for i, item in enumerate(operand)]
         if type(operand) is slice:
             return slice(
                 *(self.argument(i, where) for i in (operand.start, operand.stop, operand.step))
@@ -197,7 +199,7 @@ class MetaEmitter:
 
     def item(self, value: Value, pytype: type) -> Operand:
         """See `Emitter.item`."""
-        del value
+        self._read(value)
         return ScalarMeta(pytype)
 
     def object_type(self, operand: Operand) -> type | None:
@@ -232,6 +234,7 @@ class MetaEmitter:
 
     def _use(self, operand: Operand, dtype: DType, *, compares: bool = False) -> None:
         """Account for the cast of an operand to a loop's dtype."""
+        self._read(operand)
         if isinstance(operand, MetaValue):
             if operand.dtype.kind == "c" and dtype.kind in "iuf":
                 raise Unsupported("casting complex to real warns")
@@ -244,13 +247,24 @@ class MetaEmitter:
         if weak_can_fail(weak, operand, dtype, compares=compares):
             self.can_fail = True
 
+    def _read(self, *operands: Operand) -> None:
+        for operand in operands:
+            if isinstance(operand, tuple | list):
+                self._read(*operand)
+            elif isinstance(operand, MetaValue) and operand.origin is not None:
+                self.reads.add(operand.origin)
+
     # Primitives
 
     def map(
-        self, function: ScalarFunction, operands: Sequence[Operand], dtypes: Sequence[DType]
+        self,
+        function: ScalarFunction,
+        operands: Sequence[Operand],
+        dtypes: Sequence[DType],
+        mask: Value | None = None,
     ) -> tuple[Value, ...]:
         """See `Emitter.map`."""
-        shape: Shape = ()
+        shape: Shape = () if mask is None else mask.shape
         any_int = accepts_any_int(self, function, operands)
         for operand, dtype in zip(operands, dtypes, strict=False):
             if isinstance(operand, MetaValue):
@@ -269,8 +283,10 @@ class MetaEmitter:
         axes: tuple[int, ...],
         dtype: DType,
         initial: Operand = None,
+        mask: Value | None = None,
     ) -> Value:
         """See `Emitter.reduce`."""
+        del mask
         self._use(value, dtype)
         if initial is not None:
             self._use(initial, dtype)
@@ -281,6 +297,7 @@ class MetaEmitter:
     def arg_reduce(self, name: str, value: Value, axis: int) -> Value:
         """See `Emitter.arg_reduce`."""
         del name
+        self._read(value)
         if value.dtype.kind == "c":
             # Comparing complex NaN sets the invalid flag.
             self._may_set_flags()
@@ -332,6 +349,7 @@ class MetaEmitter:
 
     def gather(self, value: Value, indices: tuple[Value, ...]) -> Value:
         """See `Emitter.gather`."""
+        self._read(value, *indices)
         if indices[0].dtype.kind == "b":
             (mask,) = indices
             return MetaValue(
@@ -343,9 +361,16 @@ class MetaEmitter:
         self.may_fail()
         return MetaValue(shape + value.shape[len(indices) :], value.dtype)
 
-    def scatter(self, base: Value, item: Operand, where: ViewMap | tuple[Value, ...]) -> Value:
+    def scatter(
+        self,
+        base: Value,
+        item: Operand,
+        where: ViewMap | tuple[Value, ...],
+        mask: Value | None = None,
+    ) -> Value:
         """See `Emitter.scatter`."""
         base = _meta_value(base)
+        self._read(mask, *(where if isinstance(where, tuple) else ()))
         computed = self.sets_flags
         self._use(item, base.dtype)
         if base.origin is not None or isinstance(where, tuple):
@@ -371,6 +396,7 @@ class MetaEmitter:
     def sort(self, value: Value, axis: int, kind: str | None, *, indices: bool) -> Value:
         """See `Emitter.sort`."""
         del axis, kind
+        self._read(value)
         if value.dtype.kind == "c":
             self._may_set_flags()
         return MetaValue(value.shape, INTP if indices else value.dtype)
@@ -383,11 +409,14 @@ class MetaEmitter:
         results: Sequence[tuple[Shape, DType]],
         *,
         can_fail: bool = True,
+        sets_flags: bool = True,
     ) -> tuple[Value, ...]:
         """See `Emitter.lib_call`."""
-        del function, operands, options
+        del function, options
+        self._read(*operands)
         if can_fail:
-            self._may_set_flags()
+            self.can_fail = True
+            self.sets_flags = self.sets_flags or sets_flags
         return tuple(MetaValue(shape, dtype) for shape, dtype in results)
 
     def draw(

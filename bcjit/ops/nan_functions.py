@@ -10,14 +10,16 @@ import math
 from functools import partial
 from typing import Final
 
+from bcjit.ops.averages import mean, std, var
 from bcjit.ops.elementwise import apply, single_out, store
 from bcjit.ops.emitter import DType, Emitter, Operand, Part, Value
 from bcjit.ops.opdef import Unsupported, WouldRaise
 from bcjit.ops.operands import BOOL, INTP, as_dtype, axis_tuple, broadcast, cast, equal, flag
-from bcjit.ops.reductions import ABSENT, arg_extreme, fold, mean, reduction, scan, std, var
+from bcjit.ops.reductions import ABSENT, arg_extreme, fold, reduction
 from bcjit.ops.refusals import refuse_where
 from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import SELECT, row
+from bcjit.ops.scans import scan
 from bcjit.ops.spell import functions
 from bcjit.ops.table import define
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Final
 
@@ -15,11 +16,15 @@ __all__ = [
     "COV_KEEPS_ONE_ROW",
     "EIG_IS_COMPLEX",
     "FFT_ALWAYS_FILLS_OUT",
+    "FIX_IS_TRUNC",
+    "FIX_WARNS",
     "MESHES_ARE_A_TUPLE",
     "NORM_OF_NOTHING_IS_ZERO",
+    "OUT_TAKES_ELLIPSIS",
     "POWER_READS_SCALARS",
     "RFFTN_FROM_THE_LAST",
     "ROUND_COPIES_INTS",
+    "SINC_SCALES_FIRST",
     "lacks",
 ]
 
@@ -61,6 +66,15 @@ NORM_OF_NOTHING_IS_ZERO: Final = _norm_of_nothing_is_zero()
 FFT_ALWAYS_FILLS_OUT: Final = np.fft.ifft2(_COMPLEX, out=_COMPLEX) is _COMPLEX
 # rfftn transforms its axes from the last one to the first, as fftn does.
 RFFTN_FROM_THE_LAST: Final = _VERSION >= "2.1.0"
+
+# ``out=...`` asks for an array where there would be a scalar.
+OUT_TAKES_ELLIPSIS: Final = _VERSION >= "2.3.0"
+# np.fix is np.trunc, of which integers stay integers.
+FIX_IS_TRUNC: Final = "trunc" in inspect.unwrap(np.fix).__code__.co_names
+# np.fix is deprecated.
+FIX_WARNS: Final = "warn" in inspect.unwrap(np.fix).__code__.co_names
+# np.sinc multiplies by pi before it looks for zeros.
+SINC_SCALES_FIRST: Final = "finfo" in inspect.unwrap(np.sinc).__code__.co_names
 
 
 def _refuses(target: Callable[..., object], *args: object, **keyword: object) -> bool:

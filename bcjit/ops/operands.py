@@ -7,7 +7,7 @@ shape and dtype.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -17,9 +17,11 @@ from bcjit.ops.opdef import MustKnow, Unsupported, WouldRaise
 from bcjit.ops.scalar_functions import CAST, ScalarFunction
 
 __all__ = [
+    "ABSENT",
     "BOOL",
     "FLOAT64",
     "INTP",
+    "Signature",
     "accepts_any_int",
     "agree",
     "as_dtype",
@@ -43,6 +45,7 @@ __all__ = [
     "is_array",
     "less",
     "loop_dtypes",
+    "loop_signature",
     "may_be_empty",
     "normal_axes",
     "require_default",
@@ -52,6 +55,11 @@ __all__ = [
     "sized",
     "weak_can_fail",
 ]
+
+ABSENT: Final = np._NoValue  # noqa: SLF001 - NumPy's own "not given"
+
+# The dtypes of a loop that a call asks for, None where it leaves them open.
+Signature: TypeAlias = tuple[DType | None, ...] | None
 
 BOOL: Final[DType] = np.dtype(np.bool_)
 INTP: Final[DType] = np.dtype(np.intp)
@@ -342,20 +350,36 @@ def loop_dtypes(
     operands: Sequence[Operand],
     *,
     dtype: DType | None = None,
+    signature: Signature = None,
     out: DType | None = None,
+    outs: Sequence[DType | None] | None = None,
     casting: object = "same_kind",
 ) -> tuple[DType, ...]:
-    """Return the dtypes of a ufunc's loop, inputs then outputs, as NumPy itself resolves them."""
+    """Return the dtypes of a ufunc's loop, inputs then outputs, as NumPy itself resolves them.
+
+    Parameters
+    ----------
+    e, function, operands
+        The call.
+    dtype, signature
+        As the call has them; not both.
+    out, outs
+        The dtype of the one output that is given, or of each.
+    casting
+        As the call has it.
+    """
     ufunc = function.ufunc
     assert ufunc is not None
     if casting not in _CASTINGS:
         raise WouldRaise(f"casting: one of {', '.join(_CASTINGS)} is expected")
     given = tuple(_descriptor(e, operand) for operand in operands)
-    outputs = (out,) * ufunc.nout
+    outputs = (out,) * ufunc.nout if outs is None else tuple(outs)
     # dtype= fixes the outputs only (NumPy ufunc_object.c: _get_fixed_signature).
     fixed: dict[str, Any] = {}
     if dtype is not None:
         fixed["signature"] = (None,) * ufunc.nin + (dtype,) * ufunc.nout
+    elif signature is not None:
+        fixed["signature"] = signature
     try:
         found: tuple[DType, ...] = ufunc.resolve_dtypes(
             (*given, *outputs), casting=casting, **fixed
@@ -368,6 +392,26 @@ def loop_dtypes(
     for operand, item in zip(operands, found, strict=False):
         _check_fits(operand, item, compares=any_int)
     return found
+
+
+def loop_signature(ufunc: np.ufunc, signature: Operand) -> Signature:
+    """Return what ``signature=`` means. Source: NumPy ufunc_object.c: ``_get_fixed_signature``."""
+    if signature is None:
+        return None
+    if isinstance(signature, str):
+        inputs, arrow, outputs = signature.partition("->")
+        if not arrow:
+            raise Unsupported("signature: a string of one dtype warns or raises")
+        if len(inputs) != ufunc.nin or len(outputs) != ufunc.nout:
+            raise WouldRaise("signature: a type for each input and output is expected")
+        return tuple(as_dtype(char) for char in inputs + outputs)
+    if not isinstance(signature, tuple):
+        raise WouldRaise("the signature object to ufunc must be a string or a tuple")
+    if len(signature) == 1:
+        raise Unsupported("signature: a tuple of one warns or raises")
+    if len(signature) != ufunc.nargs:
+        raise WouldRaise("signature: a type for each input and output is expected")
+    return tuple(as_dtype(item) for item in signature)
 
 
 def accepts_any_int(e: Emitter, function: ScalarFunction, operands: Sequence[Operand]) -> bool:

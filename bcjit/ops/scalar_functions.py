@@ -14,7 +14,16 @@ import numpy as np
 
 from bcjit.records import dataclass
 
-__all__ = ["CAST", "CLIP", "SCALAR_FUNCTIONS", "SELECT", "ScalarFunction", "row"]
+__all__ = [
+    "CAST",
+    "CLIP",
+    "SCALAR_FUNCTIONS",
+    "SELECT",
+    "ScalarFunction",
+    "is_elementwise",
+    "row",
+    "row_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +46,19 @@ class ScalarFunction:
         """Number of results."""
         return self.ufunc.nout if self.ufunc is not None else 1
 
+    @property
+    def reorderable(self) -> bool:
+        """Whether a reduction may go over several axes; what is not known to be is not."""
+        assert self.ufunc is not None
+        return self.ufunc.identity is not None or self.name in _REORDERABLE
+
     def can_fail(self, dtype: np.dtype[Any]) -> bool:
         """Whether the loop for this first input dtype can raise or set a flag."""
         return dtype.kind not in self.quiet
 
 
+# Ufuncs of those that have no identity.
+_REORDERABLE: Final = frozenset({"maximum", "minimum", "fmax", "fmin"})
 _COMPARISONS: Final = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 
 # name: quiet kinds
@@ -129,13 +146,26 @@ _QUIET: Final[dict[str, str]] = {
 
 
 def _rows() -> dict[str, ScalarFunction]:
+    """Return a row for each elementwise ufunc of NumPy's, of which `_QUIET` may not have heard."""
     rows: dict[str, ScalarFunction] = {}
-    for name, quiet in _QUIET.items():
-        # A name may be newer than the oldest NumPy.
+    for name in np.__all__:
         ufunc = getattr(np, name, None)
-        if isinstance(ufunc, np.ufunc):
-            rows[name] = ScalarFunction(name, ufunc, quiet, compares=name in _COMPARISONS)
+        if not isinstance(ufunc, np.ufunc) or not is_elementwise(ufunc):
+            continue
+        if not any(row.ufunc is ufunc for row in rows.values()):
+            name = name if name in _QUIET else ufunc.__name__  # noqa: PLW2901 - one name of several
+            rows[name] = ScalarFunction(
+                name, ufunc, _QUIET.get(name, ""), compares=name in _COMPARISONS
+            )
     return rows
+
+
+_NUMERIC: Final = frozenset("?bBhHiIlLqQefdgFDG->")
+
+
+def is_elementwise(ufunc: np.ufunc) -> bool:
+    """Whether a ufunc works element by element and has a C loop for numbers."""
+    return ufunc.signature is None and any(_NUMERIC.issuperset(loop) for loop in ufunc.types)
 
 
 SCALAR_FUNCTIONS: Final[dict[str, ScalarFunction]] = _rows()
@@ -147,6 +177,14 @@ SELECT: Final = ScalarFunction("select", None, "biufc")
 
 # np.clip of two limits is a ufunc without a public name.
 CLIP: Final = ScalarFunction("clip", np._core.umath.clip, "biuf")  # type: ignore[attr-defined]  # noqa: SLF001
+
+
+def row_of(ufunc: np.ufunc) -> ScalarFunction:
+    """Return the row of an elementwise ufunc, a new one if it is none of NumPy's: nothing is known of its loops."""
+    for known in (*SCALAR_FUNCTIONS.values(), CLIP):
+        if known.ufunc is ufunc:
+            return known
+    return ScalarFunction(ufunc.__name__, ufunc, "")
 
 
 def row(name: str) -> ScalarFunction:

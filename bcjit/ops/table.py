@@ -1,12 +1,14 @@
 """The op table itself: which callable or ndarray attribute is which op; never calls what it looks up.
 
-Op modules call `define` when they are imported; ``bcjit.ops`` imports them all.
+Op modules call `define` when they are imported; ``bcjit.ops`` imports them all. Ufuncs without an entry, and ufunc methods, become
+ops when they are looked up, by the rule of `define_unlisted`.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from importlib import import_module
 from types import BuiltinFunctionType
 from typing import Final
@@ -15,14 +17,16 @@ import numpy as np
 
 from bcjit.ops.opdef import OpDef, Spelling
 
-__all__ = ["all_ops", "define", "lookup", "lookup_attribute", "lookup_method"]
+__all__ = ["all_ops", "define", "define_unlisted", "lookup", "lookup_attribute", "lookup_method"]
 
 Target = Callable[..., object]
+UfuncRule = Callable[[np.ufunc, str | None], OpDef | None]
 
 _OPS: Final[dict[str, OpDef]] = {}
 # Keyed by identity: hashing or comparing an unknown object would run its code. The spellings keep the targets alive.
 _BY_IDENTITY: Final[dict[int, OpDef]] = {}
 _BY_UFUNC_METHOD: Final[dict[tuple[int, str], OpDef]] = {}
+_UNLISTED: Final[list[UfuncRule]] = []
 _ATTRIBUTES: Final[dict[tuple[str, bool, bool], tuple[OpDef, Target]]] = {}
 # Modules of NumPy that it imports when they are first used -> our module that has their rows, the name they define last, and
 # classes whose methods are in the table.
@@ -40,7 +44,7 @@ def define(name: str, spellings: Iterable[Spelling], ulp: int = 0) -> OpDef:
     if name in _OPS:
         raise ValueError(f"{name}: the op table has this name already")
     for spelling in op.spellings:
-        other = lookup(spelling.target)
+        other = _listed(spelling.target)
         if other is not None:
             raise ValueError(
                 f"{spelling.target!r} is in the op table as {other.name} and as {name}"
@@ -70,8 +74,7 @@ def _ufunc_of(target: object) -> np.ufunc | None:
     return None
 
 
-def lookup(target: object) -> OpDef | None:
-    """Return the op that a callable means, None for one that is not in the table; runs no code of the callable."""
+def _listed(target: object) -> OpDef | None:
     owner = _ufunc_of(target)
     if owner is not None:
         assert isinstance(target, BuiltinFunctionType)
@@ -101,6 +104,31 @@ def _load_rows(name: str) -> None:
     later = _LATER.pop(name, None)
     if later is not None:
         import_module(later[0])
+
+
+def lookup(target: object) -> OpDef | None:
+    """Return the op that a callable means, None for one that is not in the table; runs no code of the callable."""
+    found = _listed(target)
+    if found is not None:
+        return found
+    owner = _ufunc_of(target)
+    if owner is not None:
+        assert isinstance(target, BuiltinFunctionType)
+        return _unlisted(owner, target.__name__)
+    return _unlisted(target, None) if type(target) is np.ufunc else None
+
+
+def define_unlisted(rule: UfuncRule) -> None:
+    """Set how the op of a ufunc (or of its method of this name) is made that has no entry."""
+    _UNLISTED.append(rule)
+
+
+# They keep ufuncs alive, so there are not too many of them.
+@lru_cache(maxsize=256)
+def _unlisted(ufunc: np.ufunc, method: str | None) -> OpDef | None:
+    for rule in _UNLISTED:
+        return rule(ufunc, method)
+    return None
 
 
 def lookup_method(name: str, *, is_scalar: bool = False) -> tuple[OpDef, Target] | None:

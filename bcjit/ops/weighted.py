@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 
 from bcjit.dims import Relation
+from bcjit.ops.averages import mean
 from bcjit.ops.elementwise import apply
 from bcjit.ops.emitter import (
     Basic,
@@ -36,7 +37,7 @@ from bcjit.ops.operands import (
     flag,
     normal_axes,
 )
-from bcjit.ops.reductions import ABSENT, fold, mean, reduced_size
+from bcjit.ops.reductions import ABSENT, fold, reduced_size
 from bcjit.ops.refusals import refuse_where
 from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import CLIP, row

@@ -152,6 +152,8 @@ def _builtin_attribute(vm: Machine, value: SymValue, name: str) -> SymValue:
         found = getattr(value.value, name, MISSING)
         if type(found) in (int, str) or isinstance(found, np.generic | np.dtype):
             return from_fact(vm, found)
+    if isinstance(value, Known) and pytype is np.ufunc and name in _UFUNC_FIELDS:
+        return Known(None, getattr(value.value, name))
     if isinstance(value, SymScalar) and value.pytype is int and name in ("real", "numerator"):
         dim = as_dim(vm, value)
         assert dim is not None
@@ -167,6 +169,10 @@ _DTYPE_FIELDS: Final = (
     "ndim", "num", "shape", "str", "subdtype", "type",
 )  # fmt: skip
 _LIMITS: Final = (np.finfo, np.iinfo)
+_UFUNC_FIELDS: Final = (
+    *("accumulate", "at", "outer", "reduce", "reduceat"),
+    *("nargs", "nin", "nout", "ntypes", "signature"),
+)
 
 
 # ---------------------------------------------------------------------- objects from outside

@@ -107,15 +107,27 @@ def call(
             return construct(vm, function, tuple(args), kwargs, call)
         return _call_known(vm, function.value, tuple(args), kwargs)
     if isinstance(function, SymInstance):
-        if issubclass(function.pytype, Dispatcher):
-            if not vm.settings.inlines_compiled:
-                break_graph(because.NOT_INLINED, "a compiled function")
-            return call(vm, wrapped_function(vm, function), args, kwargs)
-        if function.pytype is functools.partial:
-            return _call_partial(vm, function, args, kwargs)
-        bound = bind_call(vm, function)
-        if bound is not None:
-            return call(vm, bound, args, kwargs)
+        return _call_instance(vm, function, args, kwargs)
+    return break_graph(because.UNKNOWN_CALL, f"an object of type {describe(function)}")
+
+
+def _call_instance(
+    vm: Machine,
+    function: SymInstance,
+    args: Sequence[SymValue],
+    kwargs: Mapping[str, SymValue],
+) -> SymValue:
+    if issubclass(function.pytype, Dispatcher):
+        if not vm.settings.inlines_compiled:
+            break_graph(because.NOT_INLINED, "a compiled function")
+        return call(vm, wrapped_function(vm, function), args, kwargs)
+    if function.pytype is np.vectorize:
+        break_graph(because.UNKNOWN_CALL, "np.vectorize calls Python code for each element")
+    if function.pytype is functools.partial:
+        return _call_partial(vm, function, args, kwargs)
+    bound = bind_call(vm, function)
+    if bound is not None:
+        return call(vm, bound, args, kwargs)
     return break_graph(because.UNKNOWN_CALL, f"an object of type {describe(function)}")
 
 
@@ -178,6 +190,9 @@ def _call_known(
     if op is not None:
         assert callable(target)
         return call_op(vm, op, target, args, kwargs)
+    ufunc = target.__self__ if type(target) is types.BuiltinFunctionType else target
+    if type(ufunc) is np.ufunc:
+        break_graph(because.NUMPY_UNSUPPORTED, f"{name}: {_no_numbers(ufunc)}")
     if any(target is output for output in _OUTPUT):
         return break_graph(because.OUTPUT, str(name))
     module = getattr(target, "__module__", None) or ""
@@ -189,6 +204,15 @@ def _call_known(
             because.NUMPY_UNSUPPORTED, f"{public}: {why}" if why else f"{module}.{name}".lstrip(".")
         )
     return break_graph(because.UNKNOWN_CALL, f"{module}.{name}".lstrip("."))
+
+
+def _no_numbers(ufunc: np.ufunc) -> str:
+    """Return why a ufunc is not in the op table."""
+    if ufunc.signature is not None:
+        return "a generalised ufunc that is not NumPy's"
+    if any("O" in loop for loop in ufunc.types):
+        return "a ufunc that calls Python code for each element"
+    return "a ufunc that has no loop for numbers"
 
 
 def _is_hashable_builtin(target: object) -> bool:

@@ -61,7 +61,7 @@ def check_readable(vm: Machine, inferred: ops.Inferred) -> None:
 def with_known_sizes(
     vm: Machine,
     inferred: ops.Inferred,
-    argument: Callable[[int | str], SymValue],
+    argument: Callable[[object], SymValue],
     may_share: Callable[[Node, Node], bool],
 ) -> ops.Inferred:
     """Return the facts about a call with sizes that an earlier call of the graph has already.

@@ -6,7 +6,7 @@ This is the only module that makes call nodes. It must not know any function by 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NoReturn
 
@@ -144,14 +144,16 @@ def call_op(
     results = inferred.results
     multi = isinstance(results, tuple) and (bool(results) or inferred.is_list)
     if not (multi or inferred.writes or inferred.can_fail) and inferred.alias == "same":
-        return vm.realize(_argument(args, kwargs, inferred.view_of))
-    writes = tuple(_node(_argument(args, kwargs, place), vm) for place in inferred.writes)
-    if any(map(_from_outside, writes)) and not _resumes_after_flag(
+        return vm.realize(_argument(vm, args, kwargs, inferred.view_of))
+    writes = tuple(_node(_argument(vm, args, kwargs, place), vm) for place in inferred.writes)
+    if (
+        _has_several(inferred, writes) or any(map(_from_outside, writes))
+    ) and not _resumes_after_flag(
         vm, target, inferred, writes, held, {name: pair[1] for name, pair in pairs.items()}
     ):
         # After a flag it could not be told whether the store was done: it can neither be repeated nor be left.
         break_graph(because.NUMPY_UNSUPPORTED, f"{_spelling(target)} into an array from outside")
-    source = None if inferred.view_of is None else _argument(args, kwargs, inferred.view_of)
+    source = None if inferred.view_of is None else _argument(vm, args, kwargs, inferred.view_of)
     node = add_node(
         vm,
         target,
@@ -177,8 +179,7 @@ def call_op(
         return Known(None, None)
     if inferred.alias == "same" and source is not None:
         # The call gave back one of its arguments (``out=``, ``+=``): the same object.
-        value = vm.realize(source)
-        return vm.realize(value.items[0]) if isinstance(value, SymTuple) else value  # out=(x,)
+        return vm.realize(source)
     return _result(vm, node, results)
 
 
@@ -192,7 +193,7 @@ def _with_data_sizes(
     inferred = with_known_sizes(
         vm,
         inferred,
-        lambda place: vm.realize(_argument(args, kwargs, place)),
+        lambda place: vm.realize(_argument(vm, args, kwargs, place)),
         lambda one, other: _owner(one) is _owner(other) or _both_from_outside(one, other),
     )
     check_readable(vm, inferred)
@@ -253,7 +254,7 @@ def _items_of(
     items: list[SymValue] = []
     for index, (meta, share) in enumerate(zip(inferred.results, inferred.shares, strict=True)):
         alias, place = share
-        source = None if place is None else vm.realize(_argument(args, kwargs, place))
+        source = None if place is None else vm.realize(_argument(vm, args, kwargs, place))
         if source is not None and not isinstance(source, SymArray):
             break_graph(because.NUMPY_UNSUPPORTED, "results that are items of an argument")
         if alias == "same" and source is not None:
@@ -377,15 +378,41 @@ def _resumes_after_flag(
     """Whether it is known, when a call that writes raises a flag, if its store is done or can be done again."""
     if not inferred.can_fail:
         return True
-    if _is_one_store(target):
+    if _is_one_store(target) and not _has_several(inferred, writes):
         return not inferred.torn or _is_all_or_apart(vm, writes, (*args, *kwargs.values()))
     # Other functions may be anywhere in their work: they must not have changed what they read.
-    reads = [arg for place, arg in enumerate(args) if place not in inferred.writes]
-    reads += [value for name, value in kwargs.items() if name not in inferred.writes]
-    return not inferred.torn and all(
+    places = [*enumerate(args), *kwargs.items()]
+    reads = [node for place in places for node in _read(*place, inferred.writes)]
+    # What is only written can be written again, if each store is where nothing else is.
+    again = not inferred.torn or (not inferred.rereads and _apart(vm, writes))
+    return again and all(
         _owner(node) is not _owner(written) and not _overlap(vm, node, written)
-        for node in nodes_in(reads)
+        for node in reads
         for written in writes
+    )
+
+
+def _has_several(inferred: ops.Inferred, writes: Sequence[Node]) -> bool:
+    """Whether a call that writes gives a tuple, which no stand-in for a finished call can be."""
+    return isinstance(inferred.results, tuple) and bool(inferred.results) and bool(writes)
+
+
+def _read(place: object, operand: object, writes: Sequence[object]) -> Iterator[Node]:
+    """Yield the nodes of an argument but for what is at the places that are written."""
+    if place in writes:
+        return
+    if isinstance(operand, tuple | list):
+        for index, item in enumerate(operand):
+            yield from _read((place, index), item, writes)
+    else:
+        yield from nodes_in(operand)
+
+
+def _apart(vm: Machine, nodes: Sequence[Node]) -> bool:
+    return all(
+        _owner(one) is not _owner(other) and not _overlap(vm, one, other)
+        for index, one in enumerate(nodes)
+        for other in nodes[:index]
     )
 
 
@@ -471,17 +498,27 @@ def call_scalar(
     return _integer(vm, node)
 
 
-def _argument(args: Sequence[SymValue], kwargs: Mapping[str, SymValue], place: object) -> SymValue:
+def _argument(
+    vm: Machine, args: Sequence[SymValue], kwargs: Mapping[str, SymValue], place: object
+) -> SymValue:
+    """Return the argument at a place of the call, as `ops.infer` names places."""
     if isinstance(place, int):
         return args[place]
-    assert isinstance(place, str)
-    return kwargs[place]
+    if isinstance(place, str):
+        return kwargs[place]
+    assert isinstance(place, tuple)
+    sequence = vm.realize(_argument(vm, args, kwargs, place[0]))
+    items = vm.contents(sequence) if isinstance(sequence, SymObject) else None
+    if isinstance(sequence, SymTuple):
+        items = sequence.items
+    assert isinstance(items, tuple)
+    item = items[place[1]]
+    assert isinstance(item, SymValue)
+    return item
 
 
 def _node(value: SymValue, vm: Machine) -> Node:
     value = vm.realize(value)
-    if isinstance(value, SymTuple) and len(value.items) == 1:  # out=(x,)
-        value = vm.realize(value.items[0])
     assert isinstance(value, SymArray)
     return value.node
 

@@ -207,13 +207,21 @@ def _array_binary(vm: Machine, symbol: str, left: SymValue, right: SymValue) -> 
     target = BINARY[symbol]
     if symbol.endswith("=") and not _writes_in_place(left):
         target = BINARY[symbol.removesuffix("=")]
-    for value in (left, right):
-        if not (isinstance(value, SymArray | SymScalar) or _is_number(value)):
-            no_rule(f"{describe(left)} {symbol} {describe(right)}", left, right)
+    _check_operands(symbol, left, right)
     op = ops.lookup(target)
     if op is None:
         break_graph(because.NUMPY_UNSUPPORTED, f"operator {symbol}")
     return call_op(vm, op, target, (left, right))
+
+
+def _check_operands(symbol: str, left: SymValue, right: SymValue) -> None:
+    """Break unless the op table knows what an operator does with these, of which one is an array."""
+    for value in (left, right):
+        known = isinstance(value, SymArray | SymScalar | SymTuple) or _is_list(value)
+        known = known or (isinstance(value, Known) and type(value.value) is tuple)
+        none = isinstance(value, Known) and value.value is None and symbol in ("==", "!=")
+        if not (known or none or _is_number(value)):
+            no_rule(f"{describe(left)} {symbol} {describe(right)}", left, right)
 
 
 def _writes_in_place(value: SymValue) -> bool:
@@ -406,9 +414,7 @@ def _decide_compare(vm: Machine, symbol: str, a: Dim, b: Dim) -> bool:
 
 
 def _array_binary_compare(vm: Machine, symbol: str, left: SymValue, right: SymValue) -> SymValue:
-    for value in (left, right):
-        if not (isinstance(value, SymArray | SymScalar) or _is_number(value)):
-            no_rule(f"{describe(left)} {symbol} {describe(right)}", left, right)
+    _check_operands(symbol, left, right)
     op = ops.lookup(COMPARE[symbol])
     if op is None:
         break_graph(because.NUMPY_UNSUPPORTED, f"operator {symbol}")

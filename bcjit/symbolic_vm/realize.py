@@ -295,7 +295,8 @@ def _method(vm: Machine, value: Lazy) -> SymValue:
 
 def _builtin(vm: Machine, value: Lazy) -> SymValue:
     owner = getattr(value.obj, "__self__", None)
-    if owner is None or isinstance(owner, types.ModuleType | type):
+    plain = owner is None or isinstance(owner, types.ModuleType | type)
+    if plain or ops.lookup(value.obj) is not None:  # np.add.reduce under a name of its own
         return _identical(vm, value)
     return _instance(vm, value)
 

@@ -17,8 +17,10 @@ __all__ = [
     "clips",
     "closes",
     "copies",
+    "equivalents",
     "fills",
     "inplace",
+    "of_any_arity",
     "pairs",
     "rounds",
     "unary",
@@ -38,6 +40,19 @@ def unary(dtype: np.dtype[Any]) -> Iterator[Sample]:
     yield sample(grid, out=np.zeros(3, dtype))
     yield sample(grid, dtype=np.float32)
     yield sample(grid, dtype="f8", casting="unsafe")
+    mask = np.array([True, False, True])
+    yield sample(grid, out=np.ones((2, 3), np.complex128), where=mask)
+    yield sample(grid[0, 0], np.full(3, 7.0), where=mask)
+    yield sample(grid, out=np.ones((2, 3), np.float64), where=np.ones(3))
+    yield sample(grid, where=mask)
+    yield sample(grid, out=(np.zeros((2, 3)), None))
+    yield sample(grid[0], np.zeros((2, 3)), np.zeros((2, 3), np.complex128), where=[True] * 3)
+    yield sample(grid, None)
+    yield sample(grid, np.zeros(3), out=None)
+    yield sample(grid[0, 0], out=...)
+    yield sample(grid, sig="d->d")
+    yield sample(grid, signature=(None, np.float32), casting="unsafe", order="F")
+    yield sample(grid, signature=(None, "D", None), subok=False)
     for number in (True, 3, 2.5, 1j, 2**70):
         yield sample(number)
 
@@ -64,6 +79,10 @@ def binary_operator(dtype: np.dtype[Any]) -> Iterator[Sample]:
         yield sample(number, grid[:, ::-1])
         yield sample(grid[2, 1], number)
     yield sample(grid, [1, 2, 3, 4])
+    yield sample((1, 2, 3, 4), grid)
+    for value in (grid, np.array(grid[0, 0]), grid[0, 0]):
+        yield sample(value, None)
+        yield sample(None, value)
 
 
 def binary(dtype: np.dtype[Any]) -> Iterator[Sample]:
@@ -78,9 +97,29 @@ def binary(dtype: np.dtype[Any]) -> Iterator[Sample]:
     yield sample(grid, row, dtype=np.float32)
     yield sample(grid, row, dtype="f8", casting="unsafe")
     yield sample(grid, row, dtype="i4")
+    mask = np.array([[True], [False]])
+    yield sample(grid, row, out=np.ones((2, 3), np.float64), where=mask)
+    yield sample(row, 2, out=row.astype(np.complex128), where=mask[1, 0])
+    yield sample(row, 1, np.ones((2, 3), np.complex128), where=mask)
+    yield sample(row, 1, out=np.ones(3), where=mask)
+    yield sample(grid, row, None, where=mask)
+    yield sample(grid, row, out=(None, np.zeros((2, 3))))
+    yield sample(row, row, out=(None, np.zeros((2, 3))))
+    yield sample(row[0], 1, out=...)
+    yield sample(grid, row, sig="ff->f", casting="unsafe")
+    yield sample(grid, row, signature=(None, None, "d"))
+    yield sample(grid, row, signature="d")
+    yield sample(grid, order="k")
     for number in (True, 3, 2.5, 1j, 2**70):
         yield sample(number, 2)
         yield sample(0.5, number)
+
+
+def of_any_arity(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample a ufunc of three or more inputs."""
+    grid = tame(dtype, 6).reshape(2, 3)
+    for count in range(3, 6):
+        yield sample(*(grid,) * count)
 
 
 def inplace(dtype: np.dtype[Any]) -> Iterator[Sample]:
@@ -123,6 +162,9 @@ def clips(dtype: np.dtype[Any]) -> Iterator[Sample]:
     yield from clip_methods(dtype)
     yield sample(numbers(dtype, 7), a_min=0, a_max=1)
     yield sample(numbers(dtype, 7), 0, 1, max=1)
+    yield sample(numbers(dtype, 7), min=1)
+    yield sample(numbers(dtype, 7), 0)
+    yield sample(numbers(dtype, 7))
 
 
 def clip_methods(dtype: np.dtype[Any]) -> Iterator[Sample]:
@@ -135,9 +177,25 @@ def clip_methods(dtype: np.dtype[Any]) -> Iterator[Sample]:
         yield sample(grid, min=low, max=high)
     yield sample(tame(dtype, 4), 1, 2, out=np.zeros(4, np.float64))
     yield sample(tame(dtype, 4), 1, 2, np.zeros(4, dtype))
+    yield sample(tame(dtype, 4), 1, 2, out=np.zeros(4), where=np.array([True, False, True, True]))
+    yield sample(tame(dtype, 4), None, 2, dtype=np.float32, casting="unsafe")
+    yield sample(tame(dtype, 4), 1, 2, out=...)
+    yield sample(tame(dtype, 4), 1, 2, keepdims=True)
 
 
-rounds: Final = calls(of_arrays(), of_arrays(2), of_arrays(decimals=-1), of_arrays(1.5))
+def rounds_into(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``round`` with out."""
+    grid = tame(dtype, 6).reshape(2, 3)
+    for places in (0, 1, -1):
+        yield sample(grid, places, np.zeros((2, 3)))
+        yield sample(grid, places, out=np.zeros((2, 3), dtype))
+        yield sample(grid, decimals=places, out=np.zeros(3, np.complex128))
+    yield sample(grid, 0, (np.zeros((2, 3)),))
+
+
+rounds: Final = calls(
+    of_arrays(), of_arrays(2), of_arrays(decimals=-1), of_arrays(1.5), rounds_into
+)
 
 
 def closes(dtype: np.dtype[Any]) -> Iterator[Sample]:
@@ -170,6 +228,24 @@ def pairs(dtype: np.dtype[Any]) -> Iterator[Sample]:
     yield sample(grid, grid[0])
     yield sample(grid, 1)
     yield sample(grid, grid, equal_nan=True)
+    yield sample(numbers(dtype, 4), numbers(dtype, 4), True)
+    yield sample(numbers(dtype, 4), np.array([np.nan] * 4), equal_nan=True)
+
+
+def equivalents(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``array_equiv``."""
+    grid = tame(dtype, 6).reshape(2, 3)
+    for other in (
+        grid,
+        grid[:1],
+        grid[0, 0],
+        grid[0].astype(np.complex128),
+        grid[:, :2],
+        [1, 2, 3],
+        1,
+    ):
+        yield sample(grid, other)
+        yield sample(other, grid[:1])
 
 
 def copies(dtype: np.dtype[Any]) -> Iterator[Sample]:
@@ -189,3 +265,4 @@ def copies(dtype: np.dtype[Any]) -> Iterator[Sample]:
         yield sample(grid.copy(), source, "unsafe", [True, False, True])
     yield sample(grid.copy(), 1, where=np.ones(3))
     yield sample(grid.copy(), 1, where=np.ones((4, 2, 3), bool))
+    yield sample(grid.copy(), [1, 2, 3], "unsafe")
