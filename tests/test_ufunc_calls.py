@@ -103,6 +103,8 @@ def folds_some(x, out):
         np.cumsum(x, axis=1, out=out),
         np.argmax(x, axis=1, out=np.zeros(2, np.int64)),
         np.mean(x, axis=0, out=out[1]),
+        np.mean(x, axis=0, where=x > 0.5),
+        x.var(where=x > 1, ddof=1),
     )
 
 
@@ -207,7 +209,7 @@ def test_ufunc_calls_are_captured_in_one_graph(program):
         (lambda x: stretched(x), "calls Python code for each element"),
         (lambda x: np.isnat(x.astype("M8[s]")), "dtype"),
         (lambda x: np.add(x, 1, where=x > 0) is None, "leaves elements undefined"),
-        (lambda x: np.mean(x, where=x > 0), "a mean of nothing warns"),
+        (lambda x: np.std(x, where=x > 0), "a standard deviation of nothing warns"),
         (lambda x: np.real_if_close(x * 1j), "depends on values"),
     ],
 )

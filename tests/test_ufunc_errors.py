@@ -169,7 +169,15 @@ def folds_where(x):
 
 
 def folds_nothing(x):
-    return np.mean(x, where=x > 1e309), 1
+    return np.mean(x, where=x > 1e309), x.mean(where=x > 1e309), np.log(x)
+
+
+def folds_too_little(x):
+    return (
+        x.var(where=x > 0, ddof=1),
+        np.var(x, where=x > 0, ddof=1),
+        np.std(x, where=x > 0, ddof=1),
+    )
 
 
 def folds_nothing_without_identity(x):
@@ -297,6 +305,7 @@ CASES = [
     ),
     (folds_where, [args(floats(*BIG)), args(floats(1e308, 1e308, 1e308)), args(-np.ones(3))]),
     (folds_nothing, [args(floats(*ZEROS))]),
+    (folds_too_little, [args(floats(*ZEROS)), args(floats(1.0, 2.0, 4.0))]),
     (folds_nothing_without_identity, [args(floats(*ZEROS))]),
     (crosses, [args(floats(*BIG))]),
     (folds_slices, [args(floats(*ZEROS), np.full(3, 1e308)), args(np.ones(3), np.ones(3))]),

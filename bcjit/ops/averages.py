@@ -1,7 +1,7 @@
 """Averages and spreads: mean, var, std, ptp; medians and percentiles are library routines.
 
 Mirrors NumPy's ``_core/_methods.py``. Where that warns in Python code (mean of nothing), the condition is decided and the call
-is `Unsupported`, so that the fact guards the others.
+is `Unsupported`, so that the fact guards the others; where a mask decides it, the graph gives up (``refuse_where``).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from bcjit.dims import Dim, Relation, maximum
 from bcjit.ops.elementwise import apply, single_out, store
-from bcjit.ops.emitter import Emitter, Operand, Part, Value
+from bcjit.ops.emitter import Broadcast, Emitter, Operand, Part, Reshape, Value
 from bcjit.ops.opdef import Unsupported, WouldRaise
 from bcjit.ops.operands import (
     ABSENT,
@@ -28,6 +28,7 @@ from bcjit.ops.operands import (
     flag,
 )
 from bcjit.ops.reductions import finish, fold, reduced_size, reduction_mask
+from bcjit.ops.refusals import refuse_where
 from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import row
 from bcjit.ops.spell import functions, methods
@@ -38,10 +39,12 @@ __all__ = ["mean", "std", "var"]
 example = Samplers("reductions")
 
 
-def _no_mask(e: Emitter, where: Operand, value: Value) -> None:
-    """Refuse a mask: whether nothing is left, of which Python code of NumPy's warns, depends on its values."""
-    if reduction_mask(e, where, value) is not None:
-        raise Unsupported("where: a mean of nothing warns")
+def _count(
+    e: Emitter, value: Value, axes: tuple[int, ...], mask: Value, *, keepdims: bool
+) -> Value:
+    """Return how many elements each result comes from. Source: NumPy ``_methods._count_reduce_items``."""
+    spread = e.view(mask, Broadcast(value.shape))
+    return fold(e, row("add"), spread, axes, dtype=INTP, keepdims=keepdims)
 
 
 def _divided(e: Emitter, total: Value, divisor: Value) -> Value:
@@ -63,10 +66,15 @@ def mean(
     """Arithmetic mean. Source: NumPy ``_methods._mean``."""
     value, target = e.array(a), single_out(e, out)
     axes, keep = axis_tuple(e, axis, len(value.shape)), flag(keepdims, "keepdims")
-    _no_mask(e, where, value)
-    size = reduced_size(value, axes)
-    if not expect(e, Relation("!=", size, 0)):
-        raise Unsupported("the mean of nothing warns")
+    mask = reduction_mask(e, where, value)
+    if mask is not None:
+        count = _count(e, value, axes, mask, keepdims=keep)
+        refuse_where(e, apply(e, row("equal"), (count, 0))[0])  # it warns
+    else:
+        size = reduced_size(value, axes)
+        if not expect(e, Relation("!=", size, 0)):
+            raise Unsupported("the mean of nothing warns")
+        count = e.fill((), size, INTP)
     given = as_dtype(dtype)
     half = given is None and value.dtype == np.float16
     if given is None and value.dtype.kind in "biu":
@@ -79,10 +87,11 @@ def mean(
         dtype=np.dtype(np.float32) if half else given,
         out=None if target is None else target.dtype,
         keepdims=keep,
+        mask=mask,
     )
     if target is not None:
         total = cast(e, total, target.dtype)
-    result = _divided(e, total, e.fill((), size, INTP))
+    result = _divided(e, total, count)
     if half and target is None:
         result = cast(e, result, value.dtype)
     return finish(e, result, target)
@@ -122,7 +131,7 @@ def _corrected(ddof: Operand, correction: Operand) -> Operand:
     """Return ``ddof``, of which ``correction`` is another name."""
     if correction is ABSENT:
         return ddof
-    if ddof != 0:
+    if type(ddof) not in {int, float} or ddof != 0:
         raise WouldRaise("ddof and correction can't be provided simultaneously")
     return correction
 
@@ -143,16 +152,23 @@ def _variance(
     if type(ddof) not in {int, float}:
         raise Unsupported("ddof is not a constant number")
     assert isinstance(ddof, int | float)
-    _no_mask(e, where, value)
-    size = reduced_size(value, axes)
-    if not expect(e, Relation("<", floor(ddof), size)):
-        raise Unsupported("a variance without degrees of freedom warns")
+    mask = reduction_mask(e, where, value)
+    if mask is not None:
+        count = _count(e, value, axes, mask, keepdims=True)
+        refuse_where(e, apply(e, row("less_equal"), (count, ddof))[0])  # it warns
+        (freedom,) = apply(e, row("subtract"), (count, ddof))
+        (freedom,) = apply(e, row("maximum"), (freedom, 0))
+    else:
+        size = reduced_size(value, axes)
+        if not expect(e, Relation("<", floor(ddof), size)):
+            raise Unsupported("a variance without degrees of freedom warns")
+        count, freedom = e.fill((), size, INTP), _freedom(e, size, ddof)
     given = as_dtype(dtype)
     if given is None and value.dtype.kind in "biu":
         given = FLOAT64
     if mean is ABSENT or mean is None:
-        total = fold(e, row("add"), value, axes, dtype=given, keepdims=True)
-        centre: Operand = _divided(e, total, e.fill((), size, INTP))
+        total = fold(e, row("add"), value, axes, dtype=given, keepdims=True, mask=mask)
+        centre: Operand = _divided(e, total, count)
     else:
         centre = mean
     squares = _squared_deviations(e, value, centre)
@@ -162,10 +178,12 @@ def _variance(
         raise Unsupported("mean does not broadcast to the array")
     out_dtype = None if target is None else target.dtype
     keep = flag(keepdims, "keepdims")
-    ret = fold(e, row("add"), squares, axes, dtype=given, out=out_dtype, keepdims=keep)
+    ret = fold(e, row("add"), squares, axes, dtype=given, out=out_dtype, keepdims=keep, mask=mask)
     if out_dtype is not None:
         ret = cast(e, ret, out_dtype)
-    return _divided(e, ret, _freedom(e, size, ddof)), target
+    if mask is not None:
+        freedom = e.view(freedom, Reshape(ret.shape))
+    return _divided(e, ret, freedom), target
 
 
 def _freedom(e: Emitter, size: Dim, ddof: float) -> Value:
@@ -191,6 +209,9 @@ def std(
     correction: Operand = ABSENT,
 ) -> Value:
     """Standard deviation. Source: NumPy ``_methods._std``."""
+    if where is not ABSENT and where is not True:
+        # Its warning belongs to ``_std`` in a module that has no twin (``warning_twins``).
+        raise Unsupported("where: a standard deviation of nothing warns")
     ddof = _corrected(ddof, correction)
     result, target = _variance(e, a, axis, dtype, out, ddof, keepdims, where, mean)
     if result.dtype.kind not in "fc":
