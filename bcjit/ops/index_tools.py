@@ -14,7 +14,7 @@ from bcjit.dims import Dim, floor_divide
 from bcjit.ops.emitter import Emitter, Operand, Shape, Value
 from bcjit.ops.index_entries import index_array, true_positions
 from bcjit.ops.opdef import Unsupported, WouldRaise
-from bcjit.ops.operands import INTP, broadcast, constant, is_array, shape_argument
+from bcjit.ops.operands import INTP, broadcast, constant, equal, is_array, less, shape_argument
 from bcjit.ops.samples import Samplers
 from bcjit.ops.spell import functions
 from bcjit.ops.table import define
@@ -136,6 +136,30 @@ def _count(e: Emitter, lower: bool, height: Dim, k: int, width: Dim) -> Dim:
     return e.unknown("triangle")
 
 
+# Diagonals
+
+
+def diag_indices(e: Emitter, n: Operand, ndim: Operand = 2) -> tuple[Value, ...]:
+    """``np.diag_indices``: one array, several times."""
+    length = e.integer(n)
+    if length is None:
+        raise Unsupported("a size depends on values")
+    count = constant(e, ndim, "ndim")
+    if count < 2:
+        raise Unsupported("the diagonal of less than two axes")
+    return (e.iota(0 if less(e, length, 0) else length, INTP),) * count
+
+
+def diag_indices_from(e: Emitter, arr: Operand) -> tuple[Value, ...]:
+    """``np.diag_indices_from``."""
+    value = e.array(arr)
+    if len(value.shape) < 2:
+        raise WouldRaise("input array must be at least 2-d")
+    if not all(equal(e, dim, value.shape[0]) for dim in value.shape[1:]):
+        raise WouldRaise("All dimensions of input must be of equal length")
+    return (e.iota(value.shape[0], INTP),) * len(value.shape)
+
+
 # The table
 
 define("ix_", functions(ix, example.grids, "ix_"))
@@ -148,3 +172,5 @@ for _name in ("tril_indices", "triu_indices"):
         f"{_name}_from",
         functions(partial(_triangle_from, _function), example.matrices, f"{_name}_from"),
     )
+define("diag_indices", functions(diag_indices, example.diagonals, "diag_indices"))
+define("diag_indices_from", functions(diag_indices_from, example.squares, "diag_indices_from"))

@@ -34,6 +34,7 @@ class Inferred:
     is_list: bool = False  # the call returns a list
     tuple_type: type[tuple[object, ...]] = tuple  # of a tuple of results: exact, or a named tuple's
     fact: Fact | None = None  # the result, of a call that gives no array
+    one_array: bool = False  # all results of several are the same object
     # Sizes that depend on data, and the arguments whose elements that are not zero they count.
     sizes: tuple[tuple[Symbol, Argument], ...] = ()
     requires: tuple[Relation, ...] = ()  # what else must hold of such sizes, when the call is made
@@ -131,6 +132,7 @@ def _facts(emitter: MetaEmitter, result: object) -> Inferred:
         draws=emitter.draws,
         is_list=isinstance(result, list),
         fact=result if isinstance(result, Fact) else None,
+        one_array=len(values) > 1 and all(value is values[0] for value in values),
         tuple_type=type(result) if isinstance(result, tuple) else tuple,
         sizes=tuple(emitter.sizes),
         requires=tuple(emitter.requires),

@@ -10,7 +10,17 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["NAMED_TUPLES", "EigResult", "EighResult", "QRResult", "SVDResult", "SlogdetResult"]
+__all__ = [
+    "NAMED_TUPLES",
+    "EigResult",
+    "EighResult",
+    "QRResult",
+    "SVDResult",
+    "SlogdetResult",
+    "UniqueAllResult",
+    "UniqueCountsResult",
+    "UniqueInverseResult",
+]
 
 _LINALG: Final[ModuleType] = np.linalg._linalg  # noqa: SLF001
 _SETS: Final[ModuleType] = np.lib._arraysetops_impl  # noqa: SLF001
@@ -21,6 +31,9 @@ EighResult: Final[Any] = _LINALG.EighResult
 QRResult: Final[Any] = _LINALG.QRResult
 SVDResult: Final[Any] = _LINALG.SVDResult
 SlogdetResult: Final[Any] = _LINALG.SlogdetResult
+UniqueAllResult: Final[Any] = _SETS.UniqueAllResult
+UniqueCountsResult: Final[Any] = _SETS.UniqueCountsResult
+UniqueInverseResult: Final[Any] = _SETS.UniqueInverseResult
 
 NAMED_TUPLES: Final[frozenset[type[tuple[object, ...]]]] = frozenset(
     found

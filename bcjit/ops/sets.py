@@ -5,9 +5,13 @@ Mirrors NumPy ``lib/_arraysetops_impl.py``. The work stays NumPy's.
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 
 from bcjit.ops.emitter import DType, Emitter, Operand, Shape, Value
+from bcjit.ops.named_tuples import UniqueAllResult, UniqueCountsResult, UniqueInverseResult
 from bcjit.ops.opdef import Unsupported, WouldRaise
 from bcjit.ops.operands import BOOL, FLOAT64, INTP, axis_index, constant, is_array
 from bcjit.ops.samples import Samplers
@@ -17,6 +21,7 @@ from bcjit.ops.table import define
 __all__: list[str] = []
 
 example = Samplers("sets")
+of_any = Samplers("values")
 
 
 def _flags(**flags: Operand) -> dict[str, object]:
@@ -53,7 +58,7 @@ def unique(
         equal_nan=equal_nan,
     )
     if sorted is not True:
-        raise Unsupported("sorted=False: the order is NumPy's choice")
+        options |= _flags(sorted=sorted)
     count = e.unknown("unique")
     shape: Shape = (count,)
     if axis is not None:
@@ -71,6 +76,26 @@ def unique(
         results.append(((count,), INTP))
     found = e.lib_call(np.unique, (value,), options, results)
     return found[0] if len(results) == 1 else found
+
+
+def _unique_tuple(
+    function: Any, type_: Any, names: tuple[str, ...], e: Emitter, x: Operand, /
+) -> tuple[Value, ...]:
+    """``np.unique_all``, ``unique_counts`` and ``unique_inverse``: NaNs are all unique."""
+    value, count = e.array(x), e.unknown("unique")
+    shapes = {"values": (count,), "inverse_indices": value.shape}
+    results = [
+        (shapes.get(name, (count,)), value.dtype if name == "values" else INTP) for name in names
+    ]
+    named: tuple[Value, ...] = type_(*e.lib_call(function, (value,), {}, results))
+    return named
+
+
+def unique_values(e: Emitter, x: Operand, /) -> Value:
+    """``np.unique_values``: in NumPy's order."""
+    value = e.array(x)
+    result = ((e.unknown("unique"),), value.dtype)
+    return e.lib_call(np.unique_values, (value,), {}, [result])[0]
 
 
 def intersect1d(
@@ -165,6 +190,14 @@ def digitize(e: Emitter, x: Operand, bins: Operand, right: Operand = False) -> V
 # The table
 
 define("unique", functions(unique, example.uniques, "unique"))
+for _name, _type in (
+    ("unique_all", UniqueAllResult),
+    ("unique_counts", UniqueCountsResult),
+    ("unique_inverse", UniqueInverseResult),
+):
+    _expand = partial(_unique_tuple, getattr(np, _name), _type, _type._fields)
+    define(_name, functions(_expand, of_any.each_array, _name))
+define("unique_values", functions(unique_values, of_any.each_array, "unique_values"))
 define("intersect1d", functions(intersect1d, example.intersections, "intersect1d"))
 define("union1d", functions(union1d, example.pairs, "union1d"))
 define("setdiff1d", functions(setdiff1d, example.differences, "setdiff1d"))

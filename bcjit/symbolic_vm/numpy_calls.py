@@ -253,6 +253,9 @@ def _items_of(
     assert isinstance(inferred.results, tuple)
     items: list[SymValue] = []
     for index, (meta, share) in enumerate(zip(inferred.results, inferred.shares, strict=True)):
+        if items and inferred.one_array:
+            items.append(items[0])
+            continue
         alias, place = share
         source = None if place is None else vm.realize(_argument(vm, args, kwargs, place))
         if source is not None and not isinstance(source, SymArray):

@@ -10,7 +10,7 @@ import numpy as np
 from bcjit.ops.opdef import Sample, sample
 from bcjit.ops.samples.values import constants, tame
 
-__all__ = ["grids", "matrices", "ravels", "triangles", "unravels"]
+__all__ = ["diagonals", "grids", "matrices", "ravels", "squares", "triangles", "unravels"]
 
 _LINE: Final = np.array([0, 2])
 
@@ -40,6 +40,7 @@ unravels: Final = constants(
     sample(_LINE * 99, (3, 4)),
     sample(_LINE * 0.5, (3, 4)),
 )
+diagonals: Final = constants(sample(3), sample(2, 3), sample(0), sample(-1, ndim=2), sample(2, 1))
 triangles: Final = constants(
     sample(3),
     sample(3, 1),
@@ -55,4 +56,12 @@ def matrices(dtype: np.dtype[Any]) -> Iterator[Sample]:
     for k in (0, 1, -1, 2):
         yield sample(tame(dtype, 9).reshape(3, 3), k)
         yield sample(tame(dtype, 6).reshape(2, 3), k)
+    yield sample(tame(dtype, 3))
+
+
+def squares(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``diag_indices_from``."""
+    yield sample(tame(dtype, 9).reshape(3, 3))
+    yield sample(tame(dtype, 8).reshape(2, 2, 2))
+    yield sample(tame(dtype, 6).reshape(2, 3))
     yield sample(tame(dtype, 3))
