@@ -104,6 +104,34 @@ def test_twenty_sizes_are_one_graph():
     assert len(compiled.graphs) == 1
 
 
+def test_sizes_may_depend_on_what_is_drawn():
+    def fn(x, rng):
+        few = int(rng.integers(1, 4))
+        chosen = x[x > 1]
+        return rng.normal(size=few), rng.random((2, few)) * 2, rng.normal(size=len(chosen)) + chosen
+
+    compiled = bcjit.compile(fn, backend="eager", fullgraph=True)
+    for seed in range(8):
+        got, want = compiled(vector(seed), rng(seed)), fn(vector(seed), rng(seed))
+        for one, other in zip(got, want, strict=True):
+            np.testing.assert_array_equal(one, other, strict=True)
+    assert len(compiled.graphs) == 1
+
+
+def test_a_negative_size_raises_where_it_is_drawn():
+    def fn(n, rng):
+        return rng.random(), rng.normal(size=n)
+
+    compiled = bcjit.compile(fn, backend="eager")
+    mine, theirs = rng(), rng()
+    compiled(3, mine), fn(3, theirs)
+    for function, generator in ((compiled, mine), (fn, theirs)):
+        with pytest.raises(ValueError, match="negative dimensions"):
+            function(-1, generator)
+    assert mine.bit_generator.state == theirs.bit_generator.state
+    assert len(compiled.graphs) == 1
+
+
 def test_generators_share_a_graph_and_classes_do_not():
     compiled = bcjit.compile(lambda x, rng: x + rng.normal(size=2), backend="eager")
     for seed in range(5):

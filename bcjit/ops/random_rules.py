@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from bcjit.dims import Dim
+from bcjit.dims import Dim, Expr
 from bcjit.ops.elementwise import store, whole
 from bcjit.ops.emitter import DType, Emitter, Operand, Shape, Value
 from bcjit.ops.opdef import Unsupported, WouldRaise
@@ -63,7 +63,14 @@ class Call:
     def size(self, e: Emitter) -> Shape | None:
         """Return ``size=``, None if it is not given."""
         size = self.values.get("size")
-        return None if size is None else shape_argument(e, size)
+        if size is None:
+            return None
+        dims: list[Dim] = []
+        for item in size if isinstance(size, tuple | list) else (size,):
+            dim = e.integer(item)
+            # A negative one is refused before anything is drawn, so nothing needs to be known of a symbol.
+            dims += (dim,) if isinstance(dim, Expr) else shape_argument(e, (item,))
+        return tuple(dims)
 
     def draw(self, e: Emitter, shape: Shape, dtype: DType, **changed: Operand) -> Value:
         """Draw an array."""
