@@ -120,7 +120,7 @@ _CLASSES: Final[frozenset[object]] = frozenset(
 
 
 def _dtype_like(operand: Operand) -> object:
-    if isinstance(operand, np.dtype | str) or operand in _CLASSES:
+    if isinstance(operand, np.dtype | str) or (isinstance(operand, type) and operand in _CLASSES):
         return operand
     raise Unsupported("only NumPy's own dtypes are supported")
 

@@ -10,7 +10,7 @@ import numpy as np
 from bcjit.dims import Dim
 from bcjit.ops.emitter import Broadcast, DType, Emitter, Operand, Range, Shape, Value
 from bcjit.ops.opdef import Unsupported, WouldRaise
-from bcjit.ops.operands import cast, equal, less
+from bcjit.ops.operands import cast, copy, equal, less
 from bcjit.ops.samples import Samplers
 from bcjit.ops.spell import functions
 from bcjit.ops.table import define
@@ -50,6 +50,9 @@ def pad(
     if any(name != _KEYWORDS[mode] for name in kwargs):
         raise WouldRaise(f"unsupported keyword arguments for mode '{mode}'")
     widths = [_width(e, pair) for pair in _pairs(pad_width, len(value.shape))]
+    if not value.shape:
+        _width(e, *_pairs(pad_width, 1))
+        return copy(e, value)  # nothing to go through, but a new array all the same
     shape: Shape = tuple(
         left + dim + right for dim, (left, right) in zip(value.shape, widths, strict=True)
     )
