@@ -624,3 +624,37 @@ def test_warning_of_an_in_place_power_names_what_numpy_ran(dtype, exponent):
     large = 1e30 if dtype == "f4" else 1e300
     calls = [lambda: args(np.array([-1, 0, large], dtype), exponent)]
     assert_same(lambda: World(f, calls), compile_eager, EVERY_FLAG)
+
+
+def test_padding_of_no_axis_is_a_copy():
+    def f(x, mode):
+        y = np.pad(x, 1, mode=mode)
+        y += 1
+        return y, x, np.pad(x, 0, mode)
+
+    for mode in ("edge", "constant", "wrap", "mean"):
+        same(f, lambda mode=mode: args(np.array(2.0), mode))
+
+
+def test_one_base_in_a_list_is_an_axis():
+    def f(x, base):
+        return np.logspace(0, x[0], 3, base=[base]), np.logspace(0, 2, 3, base=(2.0, base))
+
+    same(f, lambda: args(np.ones(2), 3.0))
+
+
+def test_an_unused_call_that_raises_still_raises():
+    def sizes(x):
+        np.eye((3,))
+        return x + 1
+
+    def no_axes(x):
+        np.fft.fftshift(x)
+        return x + 1
+
+    def kinds(x):
+        np.isdtype(x.dtype, ["real floating", np.int8])
+        return x + 1
+
+    for f in (sizes, no_axes, kinds):
+        same(f, lambda: args(np.array(1.0)))

@@ -177,6 +177,8 @@ def eye(
     """``np.eye``."""
     check_host(device, like)
     check_order(order)
+    if isinstance(N, tuple | list) or isinstance(M, tuple | list):
+        raise WouldRaise("a tuple or list is no size of an axis")
     (height,) = sized(e, N)
     width = height if M is None else sized(e, M)[0]
     offset = e.integer(k)

@@ -223,6 +223,8 @@ def _shift(sign: int, e: Emitter, x: Operand, axes: Operand = None) -> Value:
         places = tuple(axis_index(e, axis, ndim) for axis in axes)
     else:
         places = (axis_index(e, axes, ndim),)
+    if not places:
+        raise Unsupported("no axis: versions of NumPy raise or do not")
     by = tuple(floor_divide(value.shape[axis], 2) * sign for axis in places)
     return roll(e, value, by, places)
 

@@ -51,7 +51,8 @@ def pad(
         raise WouldRaise(f"unsupported keyword arguments for mode '{mode}'")
     widths = [_width(e, pair) for pair in _pairs(pad_width, len(value.shape))]
     if not value.shape:
-        return copy(e, value)
+        _width(e, *_pairs(pad_width, 1))
+        return copy(e, value)  # nothing to go through, but a new array all the same
     shape: Shape = tuple(
         left + dim + right for dim, (left, right) in zip(value.shape, widths, strict=True)
     )

@@ -195,7 +195,7 @@ def logspace(
     axis: Operand = 0,
 ) -> Value:
     """``np.logspace``: powers of a base that is a number. Source: NumPy ``_core/function_base.py``."""
-    if e.is_value(base) and base.shape:
+    if isinstance(base, tuple | list) or (e.is_value(base) and base.shape):
         raise Unsupported("several bases")
     points, _ = _spaced(e, start, stop, num, endpoint, axis)
     (powers,) = apply(e, row("power"), (base, points))
