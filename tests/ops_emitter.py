@@ -166,9 +166,7 @@ class NumpyEmitter:
     def sort(self, value, axis, kind, *, indices):
         return (np.argsort if indices else np.sort)(value, axis=axis, kind=kind)
 
-    def lib_call(
-        self, function, operands, options, results, *, can_fail=True, sets_flags=True
-    ):
+    def lib_call(self, function, operands, options, results, *, can_fail=True, sets_flags=True):
         got = function(*operands, **options)
         return tuple(np.asarray(g) for g in got) if isinstance(got, tuple) else (np.asarray(got),)
 

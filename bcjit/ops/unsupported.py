@@ -113,7 +113,7 @@ _GROUPS: Final[tuple[tuple[str, list[str]], ...]] = (
     ),
     (
         "It always warns that it is deprecated, or raises that it is gone.",
-        _names("np", "in1d row_stack trapz")
+        _names("np", "fix in1d row_stack trapz")
         + _names("np.ndarray", "itemset newbyteorder ptp")
         + _names("np.generic", "itemset newbyteorder ptp")
         + _names("np.random", "random_integers")

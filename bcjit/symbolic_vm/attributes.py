@@ -18,9 +18,10 @@ from bcjit._core import Dispatcher
 from bcjit.guards import GuardKind, Source, SourceKind
 from bcjit.ops.unsupported import UNSUPPORTED
 from bcjit.symbolic_vm.break_reasons import break_graph
+from bcjit.symbolic_vm.identity import pytype_of
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import call_op, call_scalar, describe, from_fact
-from bcjit.symbolic_vm.operators import as_dim, from_dim, pytype_of
+from bcjit.symbolic_vm.operators import as_dim, from_dim
 from bcjit.symbolic_vm.random_generators import generator_method, is_generator
 from bcjit.symbolic_vm.realize import PLAIN_METACLASSES, member
 from bcjit.symbolic_vm.values import (

@@ -21,6 +21,7 @@ from bcjit.symbolic_vm.attribute_writes import delete_attribute, set_attribute
 from bcjit.symbolic_vm.attributes import has_attribute
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.calls import builtin, call_setter, get, use_of_frame
+from bcjit.symbolic_vm.identity import pytype_of
 from bcjit.symbolic_vm.iterators import drain, each_left, is_iterator
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import LONGEST, call_op, call_scalar, describe
@@ -32,7 +33,6 @@ from bcjit.symbolic_vm.operators import (
     from_dim,
     length,
     new_list,
-    pytype_of,
     truth,
 )
 from bcjit.symbolic_vm.set_history import items_in_order

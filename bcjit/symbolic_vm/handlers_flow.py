@@ -13,12 +13,10 @@ from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.builtin_calls import items_of
 from bcjit.symbolic_vm.calls import call
 from bcjit.symbolic_vm.handler_table import argument_count, argument_name, handles
+from bcjit.symbolic_vm.identity import identical
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import describe
-from bcjit.symbolic_vm.operators import (
-    identical,
-    truth,
-)
+from bcjit.symbolic_vm.operators import truth
 from bcjit.symbolic_vm.realize import outside_cell
 from bcjit.symbolic_vm.state import Exit, Frame, ReturnExit
 from bcjit.symbolic_vm.subscripts import (

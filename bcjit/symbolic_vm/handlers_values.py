@@ -13,6 +13,7 @@ from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.builtin_calls import extend_list, items_of
 from bcjit.symbolic_vm.calls import call_setter, get
 from bcjit.symbolic_vm.handler_table import argument_count, argument_name, handles
+from bcjit.symbolic_vm.identity import identical
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import call_scalar, describe
 from bcjit.symbolic_vm.operators import (
@@ -20,7 +21,6 @@ from bcjit.symbolic_vm.operators import (
     compare,
     contains,
     fold,
-    identical,
     length,
     new_list,
     truth,

@@ -18,9 +18,10 @@ from bcjit.guards import GuardKind, Source, SourceKind, is_constant_key
 from bcjit.ops.index_tricks import INDEXED
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.finalisers import drop
+from bcjit.symbolic_vm.identity import holds_nan
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import call_op, describe, no_rule, slice_of
-from bcjit.symbolic_vm.operators import as_dim, fold, holds_nan, new_list
+from bcjit.symbolic_vm.operators import as_dim, fold, new_list
 from bcjit.symbolic_vm.set_history import real_set
 from bcjit.symbolic_vm.state import Effect
 from bcjit.symbolic_vm.values import (
