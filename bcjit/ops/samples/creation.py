@@ -241,7 +241,7 @@ def bessels(dtype: np.dtype[Any]) -> Iterator[Sample]:
 def of_class(dtype: np.dtype[Any]) -> Iterator[Sample]:
     """Sample a class of NumPy scalars."""
     row = numbers(dtype, 3)
-    for value in (row, row[0], row[1], row[:1].reshape(()), [1, 2.5], [row[1], 1]):
+    for value in (row, row[0], row[1], row[:1], row[:1].reshape(()), [1, 2.5], [row[1], 1]):
         yield sample(value)
     for number in (True, 3, -1, 300, 2.5, float("nan"), 1e300, 2j):
         yield sample(number)
