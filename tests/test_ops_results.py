@@ -7,7 +7,6 @@ import bcjit
 from bcjit.dims import ShapeEnv
 from bcjit.meta import ArrayMeta
 from bcjit.ops import infer, lookup, lookup_attribute
-from bcjit.ops.unsupported import UNSUPPORTED
 
 F8 = np.dtype(np.float64)
 
@@ -188,11 +187,3 @@ def test_an_iinfo_that_lives_on_is_a_new_object_for_each_call(capsys):
     assert one is not other
     assert str(one) == str(np.iinfo(np.int16))
     assert capsys.readouterr().out == "32767\n32767\n"
-
-
-def test_reasons_are_sentences_about_names_that_no_entry_has():
-    for name, reason in UNSUPPORTED.items():
-        assert reason.endswith("."), name
-        owner, _, last = name.rpartition(".")
-        if owner == "np" and callable(getattr(np, last, None)):
-            assert lookup(getattr(np, last)) is None, name
