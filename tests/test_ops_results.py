@@ -147,6 +147,7 @@ def of_a_class(x):
         in_memory_order,
         as_bits,
         of_a_class,
+        of_unknown_size,
     ],
 )
 def test_compiled_is_plain_in_one_graph(function):
@@ -158,6 +159,11 @@ def test_compiled_is_plain_in_one_graph(function):
     found = bcjit.explain(function, np.arange(6.0))
     assert len(found.graphs) == 1
     assert not found.breaks
+
+
+def of_unknown_size(x):
+    steps = np.arange(0.0, x.sum(), x.mean())
+    return np.repeat(x, x.astype(int) % 3), steps * 2, steps.shape
 
 
 def only_checked(x):

@@ -69,6 +69,11 @@ aranges: Final = constants(
     sample(-1, 3, dtype=np.uint8),
     sample(0, 1, 0.0),
     sample(np.int64(4)),
+    sample(np.float32(0), 1, 0.25),
+    sample(0, np.float64(2), dtype=np.float32),
+    sample(np.uint64(3)),
+    sample(np.int8(3), np.array(0.5), -1),
+    sample(0, 1j),
 )
 linspaces: Final = constants(
     sample(0, 1),
