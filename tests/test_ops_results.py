@@ -131,6 +131,11 @@ def of_a_class(x):
     return np.float32(x.shape[0]) * x, np.int64(2), np.float64(x) is x
 
 
+def of_unknown_size(x):
+    steps = np.arange(0.0, x.sum(), x.mean())
+    return np.repeat(x, x.astype(int) % 3), steps * 2, steps.shape
+
+
 @pytest.mark.parametrize(
     "function",
     [
@@ -147,6 +152,7 @@ def of_a_class(x):
         in_memory_order,
         as_bits,
         of_a_class,
+        of_unknown_size,
     ],
 )
 def test_compiled_is_plain_in_one_graph(function):

@@ -19,8 +19,10 @@ from bcjit.ops.emitter import (
     Reshape,
     Value,
 )
+from bcjit.ops.numpy_facts import FLOAT64_TAKES_ONE_ELEMENT
 from bcjit.ops.opdef import Spelling, Unsupported, WouldRaise
 from bcjit.ops.operands import (
+    FLOAT64,
     as_dtype,
     check_host,
     check_order,
@@ -29,6 +31,7 @@ from bcjit.ops.operands import (
     equal,
     is_array,
     require_default,
+    size_of,
 )
 from bcjit.ops.samples import Samplers
 from bcjit.ops.spell import functions
@@ -221,6 +224,9 @@ _FLAGS: Final[dict[str, str]] = {
 
 def _made(target: DType, e: Emitter, x: Operand = 0, /) -> Value:
     """``np.float32(x)``: a NumPy scalar; of an array or sequence an array. Source: NumPy ``scalartypes.c.src``."""
+    becomes_number = FLOAT64_TAKES_ONE_ELEMENT and target == FLOAT64
+    if becomes_number and e.is_value(x) and x.shape and equal(e, size_of(x), 1):
+        raise Unsupported("an array of one element becomes a number, with a warning")
     if e.is_value(x) or isinstance(x, tuple | list):
         if is_array(e, x) and e.array(x).shape and e.array(x).dtype == target:
             # Also of another class of the same size: np.longlong leaves an array of np.int64 as it is.

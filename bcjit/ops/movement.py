@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
+
 from bcjit.dims import Dim, floor_divide, modulo, product
 from bcjit.ops.emitter import (
     Broadcast,
@@ -175,7 +177,7 @@ def _has_shape(e: Emitter, value: Value, shape: Shape) -> bool:
 
 
 def repeat(e: Emitter, a: Operand, repeats: Operand, axis: Operand = None) -> Value:
-    """``np.repeat`` by one number, or by a constant number for each item."""
+    """``np.repeat`` by one number, or by a number for each item; unknown numbers make a result of unknown size."""
     value = e.array(a)
     if axis is None or not value.shape:
         axis_tuple(e, axis, len(value.shape))
@@ -186,7 +188,7 @@ def repeat(e: Emitter, a: Operand, repeats: Operand, axis: Operand = None) -> Va
         return _repeat_each(e, value, [constant(e, item, "repeats") for item in repeats], at)
     count = e.integer(repeats[0] if isinstance(repeats, tuple | list) else repeats)
     if count is None:
-        raise Unsupported("repeats is not one integer")
+        return _repeat_unknown(e, value, repeats, at)
     if less(e, count, 0):
         # An error, but not for an array without elements.
         raise Unsupported("repeats is negative")
@@ -194,6 +196,17 @@ def repeat(e: Emitter, a: Operand, repeats: Operand, axis: Operand = None) -> Va
     spread = e.view(value, with_new_axes(value, (at + 1,)))
     wide = e.view(spread, Broadcast((*shape[: at + 1], count, *shape[at + 1 :])))
     return copy(e, e.view(wide, Reshape((*shape[:at], shape[at] * count, *shape[at + 1 :]))))
+
+
+def _repeat_unknown(e: Emitter, value: Value, repeats: Operand, axis: int) -> Value:
+    if not e.is_value(repeats) or len(repeats.shape) > 1 or repeats.dtype.kind not in "iu":
+        raise Unsupported("repeats are not integers")
+    counts = size_of(repeats)
+    if not equal(e, counts, 1) and not equal(e, counts, value.shape[axis]):
+        raise WouldRaise("operands could not be broadcast together")
+    shape = (*value.shape[:axis], e.unknown("repeated"), *value.shape[axis + 1 :])
+    options = {"axis": axis}
+    return e.lib_call(np.repeat, (value, repeats), options, [(shape, value.dtype)])[0]
 
 
 def _repeat_each(e: Emitter, value: Value, repeats: Sequence[int], axis: int) -> Value:

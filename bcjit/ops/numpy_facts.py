@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable
 from typing import Final
 
@@ -18,6 +19,7 @@ __all__ = [
     "FFT_ALWAYS_FILLS_OUT",
     "FIX_IS_TRUNC",
     "FIX_WARNS",
+    "FLOAT64_TAKES_ONE_ELEMENT",
     "MESHES_ARE_A_TUPLE",
     "NORM_OF_NOTHING_IS_ZERO",
     "OUT_TAKES_ELLIPSIS",
@@ -48,6 +50,10 @@ BROADCAST_KEEPS_ARRAYS: Final = np.broadcast_arrays(_INTS, 0)[0] is _INTS
 CLIP_TAKES_ANY_INT: Final = _VERSION >= "2.1.0"
 # count_nonzero of all elements gives a Python int, not an intp.
 COUNT_IS_PYTHON_INT: Final = not isinstance(np.count_nonzero(np.zeros(1)), np.generic)
+# np.float64 makes a number of an array of one element, and warns, as Python's float does.
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    FLOAT64_TAKES_ONE_ELEMENT: Final = not isinstance(np.float64(_INTS), np.ndarray)
 # meshgrid gives open grids that are not copied in a tuple, not in a list.
 MESHES_ARE_A_TUPLE: Final = isinstance(np.meshgrid(0, copy=False, sparse=True), tuple)
 # ``array ** exponent`` looks at the value of a NumPy scalar or 0-d array, on which the dtype then depends.

@@ -22,8 +22,10 @@ from bcjit.ops.operands import (
     broadcast,
     cast,
     check_host,
+    default_dtype,
     equal,
     less,
+    require_int64,
 )
 from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import SELECT, row
@@ -45,7 +47,10 @@ def arange(
     device: Operand = None,
     like: Operand = None,
 ) -> Value:
-    """``np.arange`` of ints, which may be symbolic, or of constant floats. Source: NumPy ``ctors.c``."""
+    """``np.arange``: of ints, which may be symbolic, or constant floats; of other numbers of unknown length.
+
+    Source: NumPy ``ctors.c``: ``PyArray_ArangeObj``.
+    """
     check_host(device, like)
     if stop is None:
         start, stop = 0, start
@@ -55,14 +60,28 @@ def arange(
         raise Unsupported("arange of bools or complex numbers")
     bounds = (start, stop, step)
     if any(e.is_value(bound) for bound in bounds):
-        raise Unsupported("arange of NumPy scalars")
+        return _unknown_range(e, bounds, given)
     dims = [e.integer(bound) for bound in bounds]
     first, last, stride = dims
     if first is not None and last is not None and stride is not None:
         return _int_range(e, first, last, stride, given or INTP)
     if not all(type(bound) in {int, float} for bound in bounds):
-        raise Unsupported("the length of a range depends on values")
+        return _unknown_range(e, bounds, given)
     return _float_range(e, bounds, given or FLOAT64)
+
+
+def _unknown_range(e: Emitter, bounds: tuple[Operand, ...], given: DType | None) -> Value:
+    target = INTP
+    for bound in bounds:
+        if e.is_value(bound) and bound.shape:
+            raise Unsupported("a bound is an array")
+        require_int64(e, bound)
+        target = np.promote_types(target, default_dtype(e, bound))
+    if target.kind == "c":
+        raise Unsupported("arange of bools or complex numbers")
+    options = {} if given is None else {"dtype": given}
+    shape = (e.unknown("arange"),)
+    return e.lib_call(np.arange, bounds, options, [(shape, given or target)])[0]
 
 
 def _int_range(e: Emitter, start: Dim, stop: Dim, step: Dim, dtype: DType) -> Value:

@@ -69,6 +69,11 @@ aranges: Final = constants(
     sample(-1, 3, dtype=np.uint8),
     sample(0, 1, 0.0),
     sample(np.int64(4)),
+    sample(np.float32(0), 1, 0.25),
+    sample(0, np.float64(2), dtype=np.float32),
+    sample(np.uint64(3)),
+    sample(np.int8(3), np.array(0.5), -1),
+    sample(0, 1j),
 )
 linspaces: Final = constants(
     sample(0, 1),
@@ -241,7 +246,7 @@ def bessels(dtype: np.dtype[Any]) -> Iterator[Sample]:
 def of_class(dtype: np.dtype[Any]) -> Iterator[Sample]:
     """Sample a class of NumPy scalars."""
     row = numbers(dtype, 3)
-    for value in (row, row[0], row[1], row[:1].reshape(()), [1, 2.5], [row[1], 1]):
+    for value in (row, row[0], row[1], row[:1], row[:1].reshape(()), [1, 2.5], [row[1], 1]):
         yield sample(value)
     for number in (True, 3, -1, 300, 2.5, float("nan"), 1e300, 2j):
         yield sample(number)

@@ -72,6 +72,10 @@ repeats: Final = each(
     sample([2, 0], 0),
     sample((3,)),
     sample([1, 2, 0], axis=1),
+    sample(np.array([1, 0, 2]), 1),
+    sample(np.int16(2)),
+    sample(np.array(2), 0),
+    sample(np.array([3, -1]), 0),
 )
 tiles: Final = each(sample(2), sample((2, 1, 3)), sample((1, 1)), sample((2, 1, 1, 2)), sample(0))
 rolls: Final = each(
