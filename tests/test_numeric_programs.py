@@ -219,7 +219,7 @@ def cosine_similarity(a, b):
     lambda: (np.abs(wave(5, 5)) * 9,),
     lambda: (np.arange(16).reshape(4, 4) % 7 + 1,),
     lambda: (np.abs(wave(3, 3, dtype="f4")),),
-    nodes=27, graphs=9, whole=False,
+    nodes=30, graphs=9, whole=False,
 )  # fmt: skip
 def floyd_warshall(weights):
     distance = weights.copy()

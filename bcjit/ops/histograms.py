@@ -51,14 +51,21 @@ def _check_range(e: Emitter, limits: Operand) -> None:
 
 
 def _number_of_bins(e: Emitter, bins: Operand) -> Dim:
-    if isinstance(bins, str):
-        raise Unsupported("the number of bins depends on values")
     count = e.integer(bins)
     if count is None:
         raise Unsupported("bins is not an int or edges")
     if less(e, count, 1):
         raise WouldRaise("`bins` must be positive, when an integer")
     return count
+
+
+def _by_name(bins: Operand, weights: Value | None) -> bool:
+    """Whether the number of bins is estimated from the values."""
+    if not isinstance(bins, str):
+        return False
+    if weights is not None:
+        raise WouldRaise("Automated estimation is not supported for weighted data")
+    return True
 
 
 def _edges(e: Emitter, bins: Operand) -> Value | None:
@@ -112,7 +119,7 @@ def histogram(
     rest = (range, density, factors)
     likes = [stand_in(e, item) for item in rest]
     if edges is None:
-        count = _number_of_bins(e, bins)
+        count = e.unknown("bins") if _by_name(bins, factors) else _number_of_bins(e, bins)
         small = [stand_in(e, value), 1, *likes]
         shapes: list[Shape] = [(count,), (count + 1,)]
         return _call(e, np.histogram, (value, bins, *rest), small, shapes)
@@ -140,10 +147,10 @@ def histogram_bin_edges(
         )
         refuse_where(e, apply(e, row("greater"), (lower, upper))[0])
         return edges
-    count = _number_of_bins(e, bins)
+    length = e.unknown("edges") if _by_name(bins, factors) else _number_of_bins(e, bins) + 1
     small = [stand_in(e, value), 1, stand_in(e, range), stand_in(e, factors)]
     operands = (value, bins, range, factors)
-    return _call(e, np.histogram_bin_edges, operands, small, [(count + 1,)])[0]
+    return _call(e, np.histogram_bin_edges, operands, small, [(length,)])[0]
 
 
 def histogram2d(

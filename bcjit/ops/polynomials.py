@@ -1,7 +1,7 @@
 """Polynomials as arrays of coefficients, the highest power first: polyadd, polyder, polyint, polyval, polyfit.
 
-Mirrors NumPy's ``lib/_polynomial_impl.py``. ``poly1d`` objects are no arrays: calls with them are not described. ``roots``, ``polydiv`` and
-``polymul`` cut zeros off, so the sizes of their results depend on values.
+Mirrors NumPy's ``lib/_polynomial_impl.py``. ``poly1d`` objects are no arrays: calls with them are not described. ``polymul`` and ``polydiv``
+cut zeros off, so sizes of their results depend on values; of ``roots`` the dtype does too.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from bcjit.dims import Dim
+from bcjit.dims import Dim, maximum
 from bcjit.ops.elementwise import apply
 from bcjit.ops.emitter import DType, Emitter, Operand, Pick, Range, Reshape, Value
 from bcjit.ops.opdef import Unsupported, WouldRaise
@@ -140,6 +140,26 @@ def polyval(e: Emitter, p: Operand, x: Operand) -> Value:
     return e.scalar(total)
 
 
+def polymul(e: Emitter, a1: Operand, a2: Operand) -> Value:
+    """``np.polymul``: opaque, as it cuts leading zeros off first."""
+    left, right = _vector(e, a1), _vector(e, a2)
+    like = answer(np.polymul, [stand_in(e, left), stand_in(e, right)], {})
+    shape = (e.unknown("coefficients"),)
+    return e.lib_call(np.polymul, (left, right), {}, [(shape, like.dtype)])[0]
+
+
+def polydiv(e: Emitter, u: Operand, v: Operand) -> tuple[Value, ...]:
+    """``np.polydiv``: opaque, as it cuts leading zeros of the rest off."""
+    left, right = _vector(e, u), _vector(e, v)
+    for value in (left, right):
+        if equal(e, value.shape[0], 0):
+            raise WouldRaise("a polynomial without coefficients")
+    likes = answer(np.polydiv, [stand_in(e, left), stand_in(e, right)], {})
+    shapes = (maximum(left.shape[0] - right.shape[0] + 1, 1),), (e.unknown("rest"),)
+    results = [(shape, like.dtype) for shape, like in zip(shapes, likes, strict=True)]
+    return e.lib_call(np.polydiv, (left, right), {}, results)
+
+
 def poly(e: Emitter, seq_of_zeros: Operand) -> Value:
     """``np.poly`` of real roots; of complex ones, and of matrices, the dtype depends on values."""
     zeros = e.array(seq_of_zeros)
@@ -204,5 +224,7 @@ for _name, _ufunc in (("polyadd", "add"), ("polysub", "subtract")):
 define("polyder", functions(polyder, example.derivatives, "polyder"))
 define("polyint", functions(polyint, example.integrals, "polyint"))
 define("polyval", functions(polyval, example.evaluations, "polyval"))
+define("polymul", functions(polymul, example.products, "polymul"))
+define("polydiv", functions(polydiv, example.products, "polydiv"))
 define("poly", functions(poly, example.roots, "poly"))
 define("polyfit", functions(polyfit, example.fits, "polyfit"))

@@ -166,8 +166,8 @@ _GROUPS: Final[tuple[tuple[str, list[str]], ...]] = (
         + _names("np.random.RandomState", "multivariate_normal"),
     ),
     (
-        "It cuts leading zeros off, so sizes of its results depend on values.",
-        _names("np", "polydiv polymul roots"),
+        "The dtype of its result depends on values.",
+        _names("np", "roots"),
     ),
     (
         "Its results are a tuple of an array and a tuple.",

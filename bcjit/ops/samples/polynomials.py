@@ -10,7 +10,7 @@ import numpy as np
 from bcjit.ops.opdef import Sample, sample
 from bcjit.ops.samples.values import tame
 
-__all__ = ["derivatives", "evaluations", "fits", "integrals", "roots", "sums"]
+__all__ = ["derivatives", "evaluations", "fits", "integrals", "products", "roots", "sums"]
 
 
 def sums(dtype: np.dtype[Any]) -> Iterator[Sample]:
@@ -82,3 +82,13 @@ def fits(dtype: np.dtype[Any]) -> Iterator[Sample]:
     yield sample(points, line[:4], 1)
     yield sample(points, line, 1, w=points[:4])
     yield sample(points[:0], line[:0], 1)
+
+
+def products(dtype: np.dtype[Any]) -> Iterator[Sample]:
+    """Sample ``polymul`` and ``polydiv``."""
+    line = tame(dtype, 5)
+    for other in (line[:2], line[::-1], np.array([0, 1, 2], np.float32), [1, 2], 3, line[:0]):
+        yield sample(line, other)
+    yield sample(line[:2], line)
+    yield sample(np.zeros(3, dtype), line[:2])
+    yield sample(line, line[:4].reshape(2, 2))

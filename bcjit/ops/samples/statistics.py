@@ -199,6 +199,9 @@ def histograms(dtype: np.dtype[Any]) -> Iterator[Sample]:
     yield sample(grid, edges.reshape(2, 2))
     yield sample(grid, 0)
     yield sample(grid, "auto")
+    yield sample(grid, bins="fd", range=(0, 3))
+    yield sample(grid, "auto", weights=grid)
+    yield sample(grid, "unknown")
 
 
 def bin_edges(dtype: np.dtype[Any]) -> Iterator[Sample]:
