@@ -149,7 +149,7 @@ def _rows() -> dict[str, ScalarFunction]:
     """Return a row for each elementwise ufunc of NumPy's, of which `_QUIET` may not have heard."""
     rows: dict[str, ScalarFunction] = {}
     for name in np.__all__:
-        ufunc = getattr(np, name, None)
+        ufunc = vars(np).get(name)  # getattr would import submodules that NumPy leaves for later
         if not isinstance(ufunc, np.ufunc) or not is_elementwise(ufunc):
             continue
         if not any(row.ufunc is ufunc for row in rows.values()):
