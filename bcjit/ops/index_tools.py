@@ -14,7 +14,16 @@ from bcjit.dims import Dim, floor_divide
 from bcjit.ops.emitter import Emitter, Operand, Shape, Value
 from bcjit.ops.index_entries import index_array, true_positions
 from bcjit.ops.opdef import Unsupported, WouldRaise
-from bcjit.ops.operands import INTP, broadcast, constant, equal, is_array, less, shape_argument
+from bcjit.ops.operands import (
+    INTP,
+    broadcast,
+    constant,
+    depends_on_data,
+    equal,
+    is_array,
+    less,
+    shape_argument,
+)
 from bcjit.ops.samples import Samplers
 from bcjit.ops.spell import functions
 from bcjit.ops.table import define
@@ -130,7 +139,9 @@ def _count(e: Emitter, lower: bool, height: Dim, k: int, width: Dim) -> Dim:
         rows, columns = max(height, 0), max(width, 0)
         below = sum(min(max(i + k + (1 if lower else 0), 0), columns) for i in range(rows))
         return below if lower else rows * columns - below
-    if height == width and k in ((0, -1) if lower else (0, 1)):
+    if height == width and k in ((0, -1) if lower else (0, 1)) and not depends_on_data(height):
+        if less(e, height, 0):
+            return 0
         wide = height + 1 if k == 0 else height - 1
         return floor_divide(height * wide, 2)
     return e.unknown("triangle")

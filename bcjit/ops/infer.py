@@ -106,6 +106,9 @@ def _facts(emitter: MetaEmitter, result: object) -> Inferred:
     values = result if isinstance(result, tuple | list) else (result,)
     if result is None or isinstance(result, Fact):
         values = ()
+    if isinstance(result, Fact) and (emitter.can_fail or emitter.requires):
+        # No call is made that could raise.
+        raise Unsupported("whether this raises depends on data")
     metas: list[Meta] = []
     shares: list[tuple[Sharing, Argument | None]] = []
     for value in values:

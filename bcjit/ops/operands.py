@@ -241,8 +241,13 @@ def shape_argument(e: Emitter, shape: Operand, *, minus_one: bool = False) -> Sh
         if minus_one and dim == -1:
             dims.append(-1)
             continue
-        if less(e, dim, 0):
-            raise WouldRaise("negative dimensions are not allowed")
+        try:
+            if less(e, dim, 0):
+                raise WouldRaise("negative dimensions are not allowed")
+        except Undecidable:
+            if minus_one:
+                raise
+            e.may_fail()
         dims.append(dim)
     return tuple(dims)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bcjit.ops.elementwise import apply, single_out, whole
+from bcjit.ops.elementwise import apply, single_out, store, whole
 from bcjit.ops.emitter import (
     DType,
     Emitter,
@@ -206,8 +206,7 @@ def choose(
     e: Emitter, a: Operand, choices: Operand, out: Operand = None, mode: Operand = "raise"
 ) -> Value:
     """``np.choose``. Source: NumPy ``item_selection.c``: ``PyArray_Choose``."""
-    if single_out(e, out) is not None:
-        raise Unsupported("the argument out is not supported here")
+    target = single_out(e, out)
     index = e.array(a)
     if index.dtype.kind not in "biu" or not np.can_cast(index.dtype, INTP, "safe"):
         raise Unsupported("choosing by what is not safely cast to the index type")
@@ -231,13 +230,26 @@ def choose(
         shape = broadcast(e, shape, array.shape)
     dtype = np.result_type(*(array.dtype for array in arrays))
     options = {"mode": _mode(mode)}
-    return e.scalar(e.lib_call(_choose, (index, *arrays), options, [(shape, dtype)])[0])
+    if target is not None and target.dtype != dtype:
+        raise Unsupported("out: an array of another dtype")
+    e.may_fail()  # a choice that there is not, before anything is stored
+    results = [(shape, dtype)]
+    (chosen,) = e.lib_call(_choose, (index, *arrays), options, results, can_fail=False)
+    return e.scalar(chosen) if target is None else store(e, target, chosen)
 
 
 def _items(operand: Operand, name: str) -> Sequence[Operand]:
     if not isinstance(operand, tuple | list):
         raise Unsupported(f"{name} is not a sequence")
     return operand
+
+
+def _choose_method(
+    e: Emitter, a: Operand, *choices: Operand, out: Operand = None, mode: Operand = "raise"
+) -> Value:
+    if not choices:
+        raise Unsupported("no choices")
+    return choose(e, a, choices[0] if len(choices) == 1 else choices, out, mode)
 
 
 def select(e: Emitter, condlist: Operand, choicelist: Operand, default: Operand = 0) -> Value:
@@ -331,7 +343,7 @@ define("put_along_axis", functions(put_along_axis, example.along_puts, "put_alon
 define(
     "choose",
     functions(choose, example.choices, "choose")
-    + methods(choose, example.choices, "choose", of_scalars=False),
+    + methods(_choose_method, example.choices, "choose", of_scalars=False),
 )
 define("select", functions(select, example.selections, "select"))
 define("piecewise", functions(piecewise, example.pieces, "piecewise"))

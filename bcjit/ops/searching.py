@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bcjit.dims import Dim
-from bcjit.ops.elementwise import single_out
+from bcjit.ops.elementwise import single_out, store
 from bcjit.ops.emitter import Basic, DType, Emitter, Operand, Range, Reshape, Shape, Slice, Value
 from bcjit.ops.index_entries import index_array, slice_range, true_positions
 from bcjit.ops.opdef import Unsupported, WouldRaise
@@ -75,15 +75,17 @@ def compress(
     test, value = e.array(condition), e.array(a)
     if len(test.shape) != 1:
         raise WouldRaise("condition must be a 1-d array")
-    if single_out(e, out) is not None:
-        raise Unsupported("out: its size is compared with one that depends on data")
+    target = single_out(e, out)
+    if target is not None and target.dtype != value.dtype:
+        raise Unsupported("out: an array of another dtype")
     if axis is None:
         value, at = flat(e, value), 0
     elif not value.shape:
         value, at = e.view(value, Reshape((1,))), axis_index(e, axis, 1)
     else:
         at = axis_index(e, axis, len(value.shape))
-    return gather_along(e, value, _flat_positions(e, test), at)
+    taken = gather_along(e, value, _flat_positions(e, test), at)
+    return taken if target is None else store(e, target, taken)
 
 
 def _compress_method(

@@ -60,6 +60,8 @@ def compress_methods(dtype: np.dtype[Any]) -> Iterator[Sample]:
     yield sample(grid, [True, False], -1)
     yield sample(grid, [True, False], 2)
     yield sample(grid, [True], 0, np.zeros((1, 4), dtype))
+    yield sample(grid, [True], 0, np.zeros((2, 4), dtype))
+    yield sample(grid, [True], 0, out=np.zeros((1, 4), np.longdouble))
     yield sample(np.array(grid[0, 0]), [True])
 
 
