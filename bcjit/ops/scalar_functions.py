@@ -148,7 +148,7 @@ _QUIET: Final[dict[str, str]] = {
 def _rows() -> dict[str, ScalarFunction]:
     """Return a row for each elementwise ufunc of NumPy's, of which `_QUIET` may not have heard."""
     rows: dict[str, ScalarFunction] = {}
-    for name in np.__all__:
+    for name in sorted(np.__all__):  # NumPy lists them in no order
         ufunc = vars(np).get(name)  # getattr would import submodules that NumPy leaves for later
         if not isinstance(ufunc, np.ufunc) or not is_elementwise(ufunc):
             continue
