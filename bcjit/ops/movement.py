@@ -263,6 +263,8 @@ def roll(e: Emitter, a: Operand, shift: Operand, axis: Operand = None) -> Value:
     if axis is None:
         flat = e.view(value, Reshape((size_of(value),)))
         return e.view(roll(e, flat, shift, 0), Reshape(value.shape))
+    if not value.shape:
+        raise WouldRaise("an axis of a 0-d array")
     shifts = list(shift) if isinstance(shift, tuple | list) else [shift]
     axes = list(axis) if isinstance(axis, tuple | list) else [axis]
     if len(shifts) != len(axes) and 1 not in {len(shifts), len(axes)}:

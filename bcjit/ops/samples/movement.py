@@ -82,6 +82,7 @@ rolls: Final = each(
     sample(1),
     sample(-2, 1),
     sample((1, 2), (0, -1)),
+    sample((), ()),
     sample(100, axis=0),
     sample(1, (0, 1)),
     sample((1, 2), 0),
