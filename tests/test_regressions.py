@@ -658,3 +658,22 @@ def test_an_unused_call_that_raises_still_raises():
 
     for f in (sizes, no_axes, kinds):
         same(f, lambda: args(np.array(1.0)))
+
+
+def test_a_class_that_gets_a_lookup_of_its_own_is_seen():
+    class Model:
+        @property
+        def scale(self):
+            return 2.0
+
+    def f(m, x):
+        return x * m.scale, m.__class__
+
+    for name in ("__getattribute__", "__getattr__"):
+        compiled = compile_eager(f)
+        model, x = Model(), np.ones(2)
+        compiled(model, x)
+        setattr(Model, name, lambda self, name: 5.0)
+        np.testing.assert_equal(compiled(model, x), f(model, x))
+        delattr(Model, name)
+        np.testing.assert_equal(compiled(model, x), f(model, x))

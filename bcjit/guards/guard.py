@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import types
 import weakref
+from collections import namedtuple
 from collections.abc import Callable, Hashable, Mapping
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
@@ -73,6 +74,7 @@ _HELD_TYPES: Final[frozenset[type]] = frozenset(
         types.WrapperDescriptorType,
         np.ufunc,
         type(np.sum),  # the C callable around every function that __array_function__ can override
+        type(vars(namedtuple("_", "x"))["x"]),  # noqa: PYI024 - the descriptor of a named tuple's field
     }
     # Records and objects can hold anything.
     | (frozenset(np.sctypeDict.values()) - {np.void, np.object_})

@@ -20,6 +20,7 @@ from bcjit.ops.unsupported import UNSUPPORTED
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.identity import pytype_of
 from bcjit.symbolic_vm.machine import Machine
+from bcjit.symbolic_vm.named_tuples import FIELD, field_of
 from bcjit.symbolic_vm.numpy_calls import call_op, call_scalar, describe, from_fact
 from bcjit.symbolic_vm.operators import as_dim, from_dim
 from bcjit.symbolic_vm.random_generators import generator_method, is_generator
@@ -269,6 +270,10 @@ def _is_descriptor(raw: object) -> bool:
 _DATA_DESCRIPTORS: Final = (types.GetSetDescriptorType, types.MemberDescriptorType, property)
 
 
+# ``PyObject_GenericGetAttr``, under the name that each builtin class gives it.
+_GENERIC_LOOKUPS: Final = (vars(object)["__getattribute__"], vars(tuple)["__getattribute__"])
+
+
 def _instance_attribute(
     vm: Machine, value: SymInstance | SymNew, name: str, call_property: CallProperty
 ) -> SymValue:
@@ -276,8 +281,9 @@ def _instance_attribute(
     cls = value.pytype
     if issubclass(cls, np.ndarray):  # isinstance would ask the object for its __class__
         break_graph(because.NOT_NUMERIC, f"{cls.__name__}.{name}")
+    lookup = raw_in_mro(cls, "__getattribute__")
     generic = (
-        raw_in_mro(cls, "__getattribute__") is object.__getattribute__
+        any(lookup is plain for plain in _GENERIC_LOOKUPS)
         and raw_in_mro(cls, "__getattr__") is MISSING
     )
     outside = isinstance(value, SymInstance)
@@ -287,14 +293,15 @@ def _instance_attribute(
     where = class_of(value)
     in_class = Source(SourceKind.MRO, name, where)
     kind = type(raw)
+    if outside and (kind is property or raw is object.__dict__["__class__"]):
+        # Nothing of the object itself is read, by which a lookup of the class's own would be seen.
+        vm.realize(Lazy(Source(SourceKind.MRO, "__getattribute__", where), lookup))
     if kind is property:
-        vm.realize(Lazy(in_class, raw))
-        if raw.fget is None:  # type: ignore[attr-defined]
-            break_graph(because.ATTRIBUTE, f"{cls.__name__}.{name} is write-only")
-        getter = Lazy(member(in_class, "fget"), raw.fget)  # type: ignore[attr-defined]
-        return call_property(vm, getter, value)
+        return call_property(vm, _getter(vm, in_class, raw), value)
     if raw is object.__dict__["__class__"]:
         return value.cls if isinstance(value, SymNew) else Known(where, cls)
+    if kind is FIELD and isinstance(value, SymInstance):
+        return field_of(vm, value, in_class, raw)
     slot = raw is MISSING or kind is types.MemberDescriptorType
     if not slot and raw_in_mro(kind, "__set__") is not MISSING:
         return break_graph(because.ATTRIBUTE, f"{cls.__name__}.{name}: a data descriptor")
@@ -309,6 +316,15 @@ def _instance_attribute(
         return SymMethod(None, value, vm.realize(Lazy(in_class, raw)))
     owner = Known(where, cls)  # the type is guarded with the instance
     return _bind_in_class(vm, owner, in_class, raw, name)
+
+
+def _getter(vm: Machine, source: Source, raw: object) -> Lazy:
+    """Return the function that reads a property, which is guarded."""
+    assert isinstance(raw, property)
+    vm.realize(Lazy(source, raw))
+    if raw.fget is None:
+        break_graph(because.ATTRIBUTE, f"{source.key} is write-only")
+    return Lazy(member(source, "fget"), raw.fget)
 
 
 def _own_attribute(

@@ -24,6 +24,7 @@ from bcjit.symbolic_vm.calls import builtin, call_setter, get, use_of_frame
 from bcjit.symbolic_vm.identity import pytype_of
 from bcjit.symbolic_vm.iterators import drain, each_left, is_iterator
 from bcjit.symbolic_vm.machine import Machine
+from bcjit.symbolic_vm.named_tuples import tuple_items
 from bcjit.symbolic_vm.numpy_calls import LONGEST, call_op, call_scalar, describe
 from bcjit.symbolic_vm.operators import (
     as_dim,
@@ -51,7 +52,6 @@ from bcjit.symbolic_vm.values import (
     SymFunction,
     SymInstance,
     SymMethod,
-    SymNamedTuple,
     SymNew,
     SymObject,
     SymRange,
@@ -86,8 +86,9 @@ def positional(name: str, args: Args, kwargs: Kwargs, low: int, high: int) -> No
 def items_of(vm: Machine, value: SymValue, what: str) -> Args:
     """Return the items of an iterable whose length and items are known without running anything."""
     value = vm.realize(value)
-    if isinstance(value, SymTuple | SymNamedTuple):
-        return value.items
+    stored = tuple_items(vm, value)
+    if stored is not None:
+        return stored
     if isinstance(value, SymObject):
         if value.pytype is dict:
             return tuple(item.spelled for item in dict_items(vm, value))

@@ -20,6 +20,7 @@ from bcjit.guards import GuardKind, Identity, Source, SourceKind
 from bcjit.meta import ArrayMeta, ScalarMeta
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.machine import Machine
+from bcjit.symbolic_vm.named_tuples import FIELD
 from bcjit.symbolic_vm.values import (
     UNBOUND,
     Known,
@@ -340,6 +341,7 @@ _RULES: Final[dict[type, _Rule]] = {
     types.WrapperDescriptorType: _identical,
     types.GetSetDescriptorType: _identical,
     types.MemberDescriptorType: _identical,
+    FIELD: _identical,
     types.CodeType: _identical,
     property: _identical,
     staticmethod: _identical,

@@ -20,6 +20,7 @@ from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.finalisers import drop
 from bcjit.symbolic_vm.identity import holds_nan
 from bcjit.symbolic_vm.machine import Machine
+from bcjit.symbolic_vm.named_tuples import tuple_items
 from bcjit.symbolic_vm.numpy_calls import call_op, describe, no_rule, slice_of
 from bcjit.symbolic_vm.operators import as_dim, fold, new_list
 from bcjit.symbolic_vm.set_history import real_set
@@ -68,8 +69,9 @@ def get_item(vm: Machine, value: SymValue, key: SymValue) -> SymValue:
         op = ops.lookup(operator.getitem)
         assert op is not None
         return call_op(vm, op, operator.getitem, (value, key))
-    if isinstance(value, SymTuple | SymNamedTuple):
-        return _sequence_item(vm, value, value.items, key)
+    stored = tuple_items(vm, value)
+    if stored is not None:
+        return _sequence_item(vm, value, stored, key)
     if isinstance(value, SymObject) and value.pytype is list:
         item = _item_of_outside(vm, value, key)
         if item is not None:
@@ -160,7 +162,7 @@ def _sequence_item(
         if index.step == 0:
             break_graph(because.WOULD_RAISE, "slice step zero")
         part = items[index]
-        if isinstance(owner, SymNamedTuple):
+        if isinstance(owner, SymNamedTuple | SymInstance):
             return SymTuple(None, part)
         if not isinstance(owner, SymTuple):
             return new_list(vm, part)
