@@ -411,4 +411,4 @@ def test_unknown_page_is_one_sentence() -> None:
         env={"PYTHONPATH": str(DOCS.parent)},
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "no page is called 'nowhere'; the pages are graph_breaks\n"
+    assert done.stderr == "no page is called 'nowhere'; the pages are graph_breaks, op_support\n"
