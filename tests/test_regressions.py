@@ -677,3 +677,23 @@ def test_a_class_that_gets_a_lookup_of_its_own_is_seen():
         np.testing.assert_equal(compiled(model, x), f(model, x))
         delattr(Model, name)
         np.testing.assert_equal(compiled(model, x), f(model, x))
+
+
+def test_a_scalar_made_of_an_array_of_one_number():
+    # NumPy 2.0 converts it, with a warning; later ones make an array.
+    def f(x):
+        return np.float64(x), np.float32(x), np.float64(x + x)
+
+    same(
+        f,
+        lambda: args(np.ones(3, "i4")),
+        lambda: args(np.ones(1, "i4")),
+        lambda: args(np.ones((1, 1))),
+    )
+
+
+def test_a_scalars_method_writes_out_and_gives_a_scalar():
+    def f(x, y):
+        return x[0].min(out=y), x[1].sum(out=y), np.max(x[0], out=y), np.add(x[0], 1, out=y), y
+
+    same(f, lambda: args(np.array([1.5, 2.5]), np.array(0.0)))

@@ -228,6 +228,10 @@ def _made(target: DType, e: Emitter, x: Operand = 0, /) -> Value:
     if becomes_number and e.is_value(x) and x.shape and equal(e, size_of(x), 1):
         raise Unsupported("an array of one element becomes a number, with a warning")
     if e.is_value(x) or isinstance(x, tuple | list):
+        if target == FLOAT64 and is_array(e, x):
+            given = e.array(x)
+            if given.shape and equal(e, size_of(given), 1):
+                raise Unsupported("NumPy 2.0 converts it as Python's float does, and warns")
         if is_array(e, x) and e.array(x).shape and e.array(x).dtype == target:
             # Also of another class of the same size: np.longlong leaves an array of np.int64 as it is.
             return e.array(x)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
+
 from bcjit.dims import Relation, ShapeEnv, ShapeMismatch, Symbol, Undecidable
 from bcjit.meta import ArrayMeta, Meta, ObjectMeta, ScalarMeta
 from bcjit.ops.meta_emitter import Argument, MetaEmitter, MetaObject, MetaValue, Sharing
@@ -99,6 +101,15 @@ def _expand(
         bound = declared(spelling.expand).bind(emitter, *args, **kwargs)
     except TypeError as error:
         raise Unsupported(f"arguments: {error}") from None
+    if (
+        args
+        and isinstance(args[0], MetaValue)
+        and args[0].is_scalar
+        and bound.arguments.get("out") is not None
+        and not isinstance(spelling.target, np.ufunc)
+    ):
+        # Methods of NumPy scalars, and functions that call them, give a scalar then, not the array written.
+        raise Unsupported("a NumPy scalar with out")
     return spelling.expand(*bound.args, **bound.kwargs)
 
 
