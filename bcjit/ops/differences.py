@@ -11,19 +11,19 @@ from typing import Final
 
 import numpy as np
 
-from bcjit.dims import Dim
+from bcjit.dims import Dim, Relation
 from bcjit.ops.elementwise import apply
 from bcjit.ops.emitter import Broadcast, DType, Emitter, Operand, Range, Reshape, Value
 from bcjit.ops.opdef import Unsupported, WouldRaise
 from bcjit.ops.operands import (
     FLOAT64,
+    agree,
     axis_index,
     cast,
     constant,
     default_dtype,
-    equal,
+    expect,
     flag,
-    less,
     loop_dtypes,
     normal_axes,
     size_of,
@@ -48,7 +48,7 @@ def _part(e: Emitter, value: Value, axis: int, start: Dim, length: Dim) -> Value
 def _neighbours(e: Emitter, value: Value, axis: int) -> tuple[Value, Value]:
     """Return ``value[1:]`` and ``value[:-1]`` along an axis."""
     length = value.shape[axis]
-    if less(e, length, 1):
+    if not expect(e, Relation("<=", 1, length)):
         return _part(e, value, axis, 0, 0), _part(e, value, axis, 0, 0)
     return _part(e, value, axis, 1, length - 1), _part(e, value, axis, 0, length - 1)
 
@@ -63,7 +63,7 @@ def _edge(e: Emitter, operand: Operand, value: Value, axis: int) -> Value:
         if len(edge.shape) != len(value.shape):
             raise WouldRaise("all the input arrays must have same number of dimensions")
         for i, (have, want) in enumerate(zip(edge.shape, value.shape, strict=True)):
-            if i != axis and not equal(e, have, want):
+            if i != axis and not agree(e, have, want):
                 raise WouldRaise("all the input array dimensions except one must match exactly")
         return edge
     return e.view(edge, Broadcast((*value.shape[:axis], 1, *value.shape[axis + 1 :])))
@@ -172,7 +172,7 @@ def _gradient(
     e: Emitter, value: Value, axis: int, distance: Operand, order: int, dtype: DType
 ) -> Value:
     spacing, length = _Spacing(e, distance), value.shape[axis]
-    if less(e, length, order + 1):
+    if not expect(e, Relation("<=", order + 1, length)):
         raise WouldRaise("Shape of array too small to calculate a numerical gradient")
     inner = length - 2
 
@@ -252,11 +252,11 @@ def _opaque_gradient(
 ) -> tuple[Value, ...]:
     for at, distance in zip(axes, distances, strict=True):
         if e.is_value(distance) and distance.shape:
-            if len(distance.shape) != 1 or not equal(e, distance.shape[0], value.shape[at]):
+            if len(distance.shape) != 1 or not agree(e, distance.shape[0], value.shape[at]):
                 raise WouldRaise("distances must be scalars or match the length of the dimension")
             if distance.dtype.kind == "c" and dtype.kind != "c":
                 raise Unsupported("casting complex to real warns")
-        if less(e, value.shape[at], order + 1):
+        if not expect(e, Relation("<=", order + 1, value.shape[at])):
             raise WouldRaise("Shape of array too small to calculate a numerical gradient")
     options = {"axis": axes, "edge_order": order}
     return e.lib_call(np.gradient, (value, *distances), options, [(value.shape, dtype)] * len(axes))

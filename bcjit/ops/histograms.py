@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from bcjit.dims import Dim
+from bcjit.dims import Dim, Relation
 from bcjit.ops.elementwise import apply
 from bcjit.ops.emitter import DType, Emitter, Operand, Range, Shape, Value
 from bcjit.ops.opdef import Unsupported, WouldRaise
-from bcjit.ops.operands import equal, less
+from bcjit.ops.operands import agree, expect, less
 from bcjit.ops.refusals import refuse_where
 from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import row
@@ -75,7 +75,7 @@ def _edges(e: Emitter, bins: Operand) -> Value | None:
     edges = e.array(bins)
     if len(edges.shape) != 1:
         raise WouldRaise("`bins` must be 1d, when an array")
-    if equal(e, edges.shape[0], 0) or edges.dtype.kind not in "iuf":
+    if not expect(e, Relation("!=", edges.shape[0], 0)) or edges.dtype.kind not in "iuf":
         raise Unsupported("no edges, or not real ones")
     return edges
 
@@ -167,7 +167,7 @@ def histogram2d(
     for value in points:
         if len(value.shape) != 1 or value.dtype.kind not in "iuf":
             raise Unsupported("coordinates that are not real vectors")
-    if not equal(e, points[0].shape[0], points[1].shape[0]):
+    if not agree(e, points[0].shape[0], points[1].shape[0]):
         raise WouldRaise("x and y must have the same length.")
     if density is not None and type(density) is not bool:
         raise Unsupported("density is not a constant bool")

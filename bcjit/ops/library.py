@@ -6,9 +6,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from bcjit.dims import Relation
 from bcjit.ops.emitter import DType, Emitter, Operand, Value
 from bcjit.ops.opdef import Unsupported, WouldRaise
-from bcjit.ops.operands import FLOAT64, INTP, equal
+from bcjit.ops.operands import FLOAT64, INTP, agree, expect
 from bcjit.ops.samples import Samplers
 from bcjit.ops.spell import functions, methods
 from bcjit.ops.table import define
@@ -39,7 +40,8 @@ def interp(
         raise Unsupported("interp at complex points warns or raises")
     if len(knots.shape) != 1 or len(values.shape) != 1:
         raise WouldRaise("interp: the data points must be 1-d")
-    if not equal(e, knots.shape[0], values.shape[0]) or equal(e, knots.shape[0], 0):
+    filled = expect(e, Relation("!=", knots.shape[0], 0))
+    if not filled or not agree(e, knots.shape[0], values.shape[0]):
         raise WouldRaise("interp: fp and xp are not of the same length, or empty")
     extra = (left, right, period)
     for number in extra:

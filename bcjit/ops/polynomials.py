@@ -11,11 +11,11 @@ from typing import Final
 
 import numpy as np
 
-from bcjit.dims import Dim, maximum
+from bcjit.dims import Dim, Relation, maximum
 from bcjit.ops.elementwise import apply
 from bcjit.ops.emitter import DType, Emitter, Operand, Pick, Range, Reshape, Value
 from bcjit.ops.opdef import Unsupported, WouldRaise
-from bcjit.ops.operands import FLOAT64, check_dtype, constant, equal, less
+from bcjit.ops.operands import FLOAT64, agree, check_dtype, constant, equal, expect, less
 from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import row
 from bcjit.ops.spell import functions
@@ -81,7 +81,7 @@ def polyder(e: Emitter, p: Operand, m: Operand = 1) -> Value:
         return value
     for _ in range(order):
         length = value.shape[0]
-        count = 0 if less(e, length, 1) else length - 1
+        count = length - 1 if expect(e, Relation("<=", 1, length)) else 0
         factors = _descending(e, count)
         (value,) = apply(e, row("multiply"), (_slice(e, value, 0, count), factors))
     return value
@@ -126,7 +126,7 @@ def polyval(e: Emitter, p: Operand, x: Operand) -> Value:
     if len(coefficients.shape) != 1:
         raise Unsupported("coefficients that are not a vector")
     count = coefficients.shape[0]
-    if equal(e, count, 0):
+    if not expect(e, Relation("!=", count, 0)):
         raise Unsupported("a polynomial without coefficients gives zeros, as an array always")
     if not isinstance(count, int) or count > _LONGEST:
         like = answer(np.polyval, [stand_in(e, coefficients), stand_in(e, points)], {})
@@ -152,7 +152,7 @@ def polydiv(e: Emitter, u: Operand, v: Operand) -> tuple[Value, ...]:
     """``np.polydiv``: opaque, as it cuts leading zeros of the rest off."""
     left, right = _vector(e, u), _vector(e, v)
     for value in (left, right):
-        if equal(e, value.shape[0], 0):
+        if not expect(e, Relation("!=", value.shape[0], 0)):
             raise WouldRaise("a polynomial without coefficients")
     likes = answer(np.polydiv, [stand_in(e, left), stand_in(e, right)], {})
     shapes = (maximum(left.shape[0] - right.shape[0] + 1, 1),), (e.unknown("rest"),)
@@ -195,11 +195,12 @@ def polyfit(
         raise Unsupported("cov is not a constant bool or 'unscaled'")
     if len(points.shape) != 1 or len(values.shape) not in {1, 2}:
         raise WouldRaise("expected 1D vector for x, 1D or 2D array for y")
-    if equal(e, points.shape[0], 0) or not equal(e, points.shape[0], values.shape[0]):
+    filled = expect(e, Relation("!=", points.shape[0], 0))
+    if not filled or not agree(e, points.shape[0], values.shape[0]):
         raise WouldRaise("expected x and y to have same length, and not to be empty")
     factors = None if w is None else e.array(w)
     if factors is not None and (
-        len(factors.shape) != 1 or not equal(e, factors.shape[0], values.shape[0])
+        len(factors.shape) != 1 or not agree(e, factors.shape[0], values.shape[0])
     ):
         raise WouldRaise("expected a 1-d array for weights, of the length of y")
     if rcond is not None and e.weak_type(rcond) not in {int, float}:

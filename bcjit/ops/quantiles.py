@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from bcjit.dims import Dim
+from bcjit.dims import Dim, Relation
 from bcjit.ops.emitter import Emitter, Operand, Shape, Value
 from bcjit.ops.library_calls import weighted
 from bcjit.ops.opdef import Unsupported
-from bcjit.ops.operands import equal, flag, is_array, normal_axes, size_of
+from bcjit.ops.operands import expect, flag, is_array, normal_axes, size_of
 from bcjit.ops.reductions import ABSENT
 from bcjit.ops.samples import Samplers
 from bcjit.ops.spell import functions
@@ -51,7 +51,7 @@ def _fresh(out: Operand, overwrite_input: Operand) -> None:
 def _filled(e: Emitter, a: Operand) -> Value:
     """Return an array that has elements: of none NumPy warns, raises, or gives another shape."""
     value = e.array(a)
-    if equal(e, size_of(value), 0):
+    if not expect(e, Relation("!=", size_of(value), 0)):
         raise Unsupported("order statistics of nothing")
     return value
 

@@ -30,10 +30,12 @@ from bcjit.ops.opdef import Unsupported, WouldRaise
 from bcjit.ops.operands import (
     FLOAT64,
     INTP,
+    agree,
     as_dtype,
     cast,
     copy,
     equal,
+    expect,
     flag,
     normal_axes,
 )
@@ -81,7 +83,8 @@ def _average(
     axes = normal_axes(e, axis, len(value.shape))
     if weights is None:
         average = mean(e, value, axes, keepdims=keepdims)
-        if any(equal(e, dim, 0) for i, dim in enumerate(value.shape) if i not in axes):
+        kept = [dim for i, dim in enumerate(value.shape) if i not in axes]
+        if not all(expect(e, Relation("!=", dim, 0)) for dim in kept):
             raise WouldRaise("division by zero")
         return e.array(average), e.fill((), reduced_size(value, axes), average.dtype)
     factors = e.array(weights)
@@ -155,7 +158,7 @@ def _variables(e: Emitter, m: Operand, y: Operand, rowvar: bool, dtype: Operand)
     more = cast(e, _at_least_2d(e, other), given)
     if not rowvar and not equal(e, more.shape[0], 1):
         more = e.view(more, Permute((1, 0)))
-    if not equal(e, table.shape[1], more.shape[1]):
+    if not agree(e, table.shape[1], more.shape[1]):
         raise WouldRaise("m and y have different numbers of observations")
     return e.concat([table, more], 0, given)
 
@@ -169,7 +172,7 @@ def _covariance(
     if table.dtype.kind not in "fc":
         raise Unsupported("a covariance in integers")
     count, observations = table.shape
-    if e.env.decide(Relation("<=", observations, ddof)):
+    if not expect(e, Relation("<", ddof, observations)):
         raise Unsupported("a covariance without degrees of freedom warns")
     centre, _ = _average(e, table, 1, None, keepdims=True)
     (deviations,) = apply(e, row("subtract"), (table, centre))
@@ -226,7 +229,7 @@ def _weighted(
     table = _variables(e, m, y, rowvar, dtype)
     factors = [None if one is None else e.array(one) for one in weights]
     for one in factors:
-        if one is not None and (len(one.shape) != 1 or not equal(e, one.shape[0], table.shape[1])):
+        if one is not None and (len(one.shape) != 1 or not agree(e, one.shape[0], table.shape[1])):
             raise WouldRaise("weights are one for each observation")
         if one is not None and one.dtype.kind == "c":
             raise Unsupported("casting complex to real warns")

@@ -6,10 +6,10 @@ from typing import Final
 
 import numpy as np
 
-from bcjit.dims import Dim
+from bcjit.dims import Dim, Relation
 from bcjit.ops.emitter import Emitter, Operand, Value, Window
 from bcjit.ops.opdef import Unsupported, WouldRaise
-from bcjit.ops.operands import axis_index, less, shape_argument
+from bcjit.ops.operands import axis_index, expect, shape_argument
 from bcjit.ops.samples import Samplers
 from bcjit.ops.spell import functions
 from bcjit.ops.table import define
@@ -45,7 +45,7 @@ def sliding_window_view(
         raise WouldRaise("Must provide matching length window_shape and axis")
     left: list[Dim] = list(value.shape)
     for at, size in zip(axes, sizes, strict=True):
-        if less(e, left[at], size):
+        if not expect(e, Relation("<=", size, left[at])):
             raise WouldRaise("window shape cannot be larger than input array shape")
         left[at] = left[at] - size + 1
     return e.view(value, Window(axes, sizes, tuple(left)))
