@@ -14,6 +14,7 @@ from bcjit.ops.operands import (
     Signature,
     agree,
     broadcast,
+    cast_can_fail,
     default_dtype,
     equal,
     is_array,
@@ -70,6 +71,10 @@ def call(
         outs=[None if out is None else out.dtype for out in outs],
         casting=casting,
     )
+    for out, loop in zip(outs, dtypes[len(prepared) :], strict=True):
+        # What the mask keeps may be cast to the loop's dtype and back all the same, in NumPy's buffers.
+        if mask is not None and out is not None and _cast_warns(out.dtype, loop):
+            raise Unsupported("where= with an output that the loop's dtype does not hold")
     results = e.map(function, prepared, dtypes, mask)
     given = [out for out in outs if out is not None]
     if given and len(given) < len(outs):
@@ -85,6 +90,11 @@ def call(
         result if out is None else store(e, out, result, exact=False, mask=mask)
         for result, out in zip(results, outs, strict=True)
     )
+
+
+def _cast_warns(source: DType, target: DType) -> bool:
+    """Whether a cast can set a flag, or drops an imaginary part, of which NumPy warns."""
+    return (source.kind == "c" and target.kind in "iuf") or cast_can_fail(source, target)
 
 
 def _prepare(e: Emitter, operand: Operand) -> Operand:
