@@ -1,23 +1,10 @@
-"""The emitter of the tests: carries out an op's expansion with NumPy, one primitive at a time, on real arrays."""
+"""The emitter of the tests: carries out an op's expansion on real arrays at once, by calling the primitives themselves."""
 
 import numpy as np
 
 from bcjit.dims import ShapeEnv
-from bcjit.ops.emitter import (
-    Basic,
-    Broadcast,
-    Diagonal,
-    MemoryOrder,
-    NewAxis,
-    Part,
-    Permute,
-    Pick,
-    Reinterpret,
-    Reshape,
-    Slice,
-    Window,
-)
-from bcjit.ops.scalar_functions import CAST, SELECT
+from bcjit.primitives import kinds
+from bcjit.primitives.views import follow, split_view
 
 GENERATORS = (
     np.random.Generator,
@@ -52,10 +39,10 @@ class NumpyEmitter:
         return np.asanyarray(operand)
 
     def scalar(self, value):
-        return value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
+        return kinds.ToScalar()(value) if not value.shape else value
 
     def item(self, value, pytype):
-        return pytype(value[()])
+        return kinds.ToItem(pytype)(value)
 
     def object_type(self, operand):
         return type(operand) if isinstance(operand, GENERATORS) else None
@@ -70,109 +57,55 @@ class NumpyEmitter:
         return 0  # results have the sizes that they have
 
     def map(self, function, operands, dtypes, mask=None):
-        if function is CAST:
-            return (np.array(operands[0]).astype(dtypes[1]),)
-        cast = [self.converted(x, d, function) for x, d in zip(operands, dtypes)]
-        if function is SELECT:
-            return (np.array(np.where(*cast)),)
-        # Python ints that no dtype holds are compared as they are.
-        typed = all(isinstance(x, np.ndarray | np.generic) for x in cast)
-        options = {"signature": tuple(dtypes)} if typed else {}
-        if mask is not None:
-            shape = np.broadcast_shapes(mask.shape, *(np.shape(x) for x in cast))
-            options["where"] = mask
-            options["out"] = tuple(np.zeros(shape, d) for d in dtypes[len(operands) :])
-        results = function.ufunc(*cast, **options)
-        return tuple(map(np.asarray, results if isinstance(results, tuple) else (results,)))
-
-    def converted(self, operand, dtype, function):
-        if isinstance(operand, np.ndarray | np.generic):
-            return operand if operand.dtype == dtype else operand.astype(dtype)
-        return operand if function.compares else dtype.type(operand)
+        results = kinds.Map(function, tuple(dtypes))(*operands, mask=mask)
+        return results if isinstance(results, tuple) else (results,)
 
     def reduce(self, function, value, axes, dtype, initial=None, mask=None):
-        extra = {} if initial is None else {"initial": initial}
-        if mask is not None:
-            extra["where"] = mask
-        return np.asarray(function.ufunc.reduce(value, axis=axes, dtype=dtype, **extra))
+        return kinds.Reduce(function, axes, dtype)(value, initial, mask)
 
     def arg_reduce(self, name, value, axis):
-        return np.asarray(getattr(np, name)(value, axis=axis))
+        return kinds.ArgReduce(name, axis)(value)
 
     def scan(self, function, value, axis, dtype):
-        return function.ufunc.accumulate(value, axis=axis, dtype=dtype)
+        return kinds.Scan(function, axis, dtype)(value)
 
     def contract(self, left, right, labels, dtype):
-        spec = f"{labels[0]},{labels[1]}->{labels[2]}"
-        return np.asarray(np.einsum(spec, left.astype(dtype), right.astype(dtype)))
+        return kinds.Contract(labels, dtype)(left, right)
 
     def view(self, value, how):
-        match how:
-            case Basic(items):
-                index = []
-                for item in items:
-                    if isinstance(item, NewAxis):
-                        index.append(None)
-                    elif isinstance(item, Pick):
-                        index.append(int(item.index))
-                    elif isinstance(item, Slice):
-                        index.append(slice(item.start, item.stop, item.step))
-                    elif item.length == 0:
-                        index.append(slice(0, 0))
-                    else:
-                        stop = item.start + item.step * item.length
-                        index.append(slice(item.start, None if stop < 0 else stop, item.step))
-                return value[(*index, ...)]
-            case Permute(axes):
-                return value.transpose(axes)
-            case Reshape(shape):
-                return value.reshape(shape)
-            case MemoryOrder(order):
-                return value.ravel(order)
-            case Reinterpret(dtype, _):
-                return value.view(dtype)
-            case Broadcast(shape):
-                return np.broadcast_to(value, shape)
-            case Part(name):
-                return getattr(value, name)
-            case Window(axes, sizes):
-                return np.lib.stride_tricks.sliding_window_view(value, sizes, axes)
-            case Diagonal():
-                return np.diagonal(value, how.offset, how.axis1, how.axis2)
+        return follow(value, how)
 
     def concat(self, values, axis, dtype):
-        return np.concatenate([v.astype(dtype) for v in values], axis)
+        return kinds.Concat(axis, dtype)(*values)
 
     def gather(self, value, indices):
-        return value[indices]
+        return kinds.Gather()(value, *indices)
 
     def scatter(self, base, item, where, mask=None):
+        """Write at once: `base` may be a view of the array whose new version this is."""
         if isinstance(where, tuple):
-            base[where] = item
-        elif mask is not None:
-            np.copyto(self.view(base, where), item, where=mask, casting="unsafe")
-        else:
-            self.view(base, where)[...] = item
-        return base
+            return kinds.Scatter((), in_place=True)(base, item, indices=where)
+        form, dims = split_view(where)
+        return kinds.Scatter((form,), in_place=True)(base, item, dims, mask=mask)
 
     def fill(self, shape, item, dtype):
-        if item is None:
-            return np.zeros(shape, dtype)
-        return np.full(shape, item, dtype)
+        return kinds.Fill(dtype)(shape, item)
 
     def iota(self, length, dtype):
-        return np.arange(length).astype(dtype)
+        return kinds.Iota(dtype)(length)
 
     def sort(self, value, axis, kind, *, indices):
-        return (np.argsort if indices else np.sort)(value, axis=axis, kind=kind)
+        return kinds.Sort(axis, kind, indices)(value)
 
     def lib_call(self, function, operands, options, results, *, can_fail=True, sets_flags=True):
-        got = function(*operands, **options)
-        return tuple(np.asarray(g) for g in got) if isinstance(got, tuple) else (np.asarray(got),)
+        called = kinds.LibCall(function, tuple(dtype for _, dtype in results), can_fail)
+        got = called(*operands, **options)
+        return got if isinstance(got, tuple) else (got,)
 
     def draw(self, function, operands, options, results):
-        got = function(*operands, **options)
-        return (np.asarray(got),) if results else ()
+        gives = "array" if results else "nothing"
+        got = kinds.Rng(function, gives)(*operands, **options)
+        return (got,) if results else ()
 
     def make(self, function, operands, pytype):
-        return function(*operands)
+        return kinds.Rng(function, "object")(*operands)

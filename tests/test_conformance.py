@@ -11,7 +11,11 @@ from conformance import behaviour_cases, harness
 # The case of subclasses makes an np.matrix.
 pytestmark = pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
 
-TRANSFORMS = {"eager": harness.compile_eager, "print": harness.compile_print}
+TRANSFORMS = {
+    "eager": harness.compile_eager,
+    "print": harness.compile_print,
+    "reference": harness.compile_reference,
+}
 
 
 def _name(case: harness.Case) -> str:

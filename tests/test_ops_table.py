@@ -9,6 +9,7 @@ import pytest
 from bcjit.dims import Expr, ShapeEnv, evaluate, symbols
 from bcjit.meta import ArrayMeta, ObjectMeta, ScalarMeta
 from bcjit.ops import Fact, Unsupported, WouldRaise, all_ops, infer, lookup
+from bcjit.ops.emitter import Reshape
 from bcjit.ops.refusals import Refused
 from bcjit.ops.samples.values import DTYPES
 from bcjit.ops.warning_twins import refusing
@@ -196,6 +197,7 @@ def check_sample(op, spelling, one, symbolic):
         ]
         assert not inner, (where, list(map(str, inner)))
     if error is not None:
+        check_expand_raises(spelling, one, where)
         return "may raise"
     if inferred.fact is not None:
         check_fact(result, inferred.fact.value, abstraction, where)
@@ -259,6 +261,33 @@ def check_expand(op, spelling, one, args, kwargs, result, where):
         if isinstance(theirs, GENERATORS):
             assert stream(mine) == stream(theirs), where
     assert stream() == state, where
+
+
+class LoweringEmitter(NumpyEmitter):
+    """Refuses what `bcjit.primitives` refuses."""
+
+    def view(self, value, how):
+        if isinstance(how, Reshape) and how.by == "flags":
+            raise Unsupported("decided by flags")
+        return super().view(value, how)
+
+
+def check_expand_raises(spelling, one, where):
+    """What NumPy rejects must fail at the primitive level too: only then is NumPy asked to raise."""
+    if spelling.method and not isinstance(one.args[0], np.ndarray | np.generic):
+        return  # no call of the method
+    memo = {}
+    args = duplicate(one.args, memo)
+    named = {name: duplicate(value, memo) for name, value in one.kwargs.items()}
+    try:
+        with np.errstate(all="raise"), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            got = spelling.expand(LoweringEmitter(), *args, **named)
+    except Exception:
+        return
+    if any(got is arg for arg in args):
+        return  # no primitive: what only looks at values stays captured
+    raise AssertionError(f"NumPy raises, expand gives {got!r}: {where}")
 
 
 def assert_same(got, want, ulp, where):

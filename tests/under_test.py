@@ -14,6 +14,7 @@ from bcjit.backends import PrintBackend
 from bcjit.backends.testing import CountingBackend, FailingBackend
 from bcjit.bytecode import decode
 from bcjit.compiler import FunctionCompiler
+from bcjit.primitives import ReferenceBackend
 from bcjit.symbolic_vm import Settings
 
 
@@ -37,6 +38,11 @@ def compile_print(fn):
 def compile_counting(fn):
     """Compile under the backend that counts."""
     return _compile(fn, CountingBackend())
+
+
+def compile_reference(fn):
+    """Compile to the primitive level, each primitive run by NumPy."""
+    return _compile(fn, ReferenceBackend())
 
 
 def compile_failing(fn, at):
@@ -96,4 +102,9 @@ def code_length(fn):
     return count(fn.__code__, fn.__globals__, 0)
 
 
-TRANSFORMS = {"eager": compile_eager, "print": compile_print, "counting": compile_counting}
+TRANSFORMS = {
+    "eager": compile_eager,
+    "print": compile_print,
+    "counting": compile_counting,
+    "reference": compile_reference,
+}

@@ -21,9 +21,10 @@ __all__ = ["operand_text", "target_name", "to_text"]
 _LONGEST_CONSTANT: Final = 60
 _LONGEST_INT: Final = 192
 
-# Where C modules hide behind public ones.
+# Where modules hide behind public ones, or are long to read.
 _PUBLIC_MODULES: Final = {
     "_operator": "operator",
+    "bcjit.primitives.kinds": "primitive",
     "numpy._core.numeric": "numpy",
     "numpy.random": "numpy.random",
     "numpy.random._generator": "numpy.random",

@@ -53,6 +53,11 @@ def _divided(e: Emitter, total: Value, divisor: Value) -> Value:
     return cast(e, quotient, total.dtype)
 
 
+def _counted_axes(e: Emitter, axis: Operand, ndim: int) -> tuple[int, ...]:
+    """Return the axes whose elements NumPy counts in Python code: a 0-d array has no axis 0 there."""
+    return axis_tuple(e, axis if isinstance(axis, tuple) or axis is None else (axis,), ndim)
+
+
 def mean(
     e: Emitter,
     a: Operand,
@@ -65,7 +70,7 @@ def mean(
 ) -> Value:
     """Arithmetic mean. Source: NumPy ``_methods._mean``."""
     value, target = e.array(a), single_out(e, out)
-    axes, keep = axis_tuple(e, axis, len(value.shape)), flag(keepdims, "keepdims")
+    axes, keep = _counted_axes(e, axis, len(value.shape)), flag(keepdims, "keepdims")
     mask = reduction_mask(e, where, value)
     if mask is not None:
         count = _count(e, value, axes, mask, keepdims=keep)
@@ -148,7 +153,7 @@ def _variance(
     mean: Operand = ABSENT,
 ) -> tuple[Value, Value | None]:
     value, target = e.array(a), single_out(e, out)
-    axes = axis_tuple(e, axis, len(value.shape))
+    axes = _counted_axes(e, axis, len(value.shape))
     if type(ddof) not in {int, float}:
         raise Unsupported("ddof is not a constant number")
     assert isinstance(ddof, int | float)

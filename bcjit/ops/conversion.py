@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from bcjit.ops.operands import (
 from bcjit.ops.samples import Samplers
 from bcjit.ops.spell import functions
 from bcjit.ops.table import define
-from bcjit.ops.views import with_new_axes
+from bcjit.ops.views import by_layout, with_new_axes
 
 __all__: list[str] = []
 
@@ -49,11 +49,20 @@ def _from_sequence(e: Emitter, items: Sequence[Operand], target: DType | None) -
         value = e.array(items)
         if target is None or target == value.dtype:
             return value
-        # A number may not fit the dtype.
+        # A flag of the cast, of numbers that do not fit.
         e.may_fail()
+        _check_numbers(items, target)
         return copy(e, value, target)
+    if target is not None and target.kind in "iu":
+        for item in items:
+            if e.is_value(item) and e.is_scalar(item) and not np.can_cast(item.dtype, target):
+                raise Unsupported("a NumPy scalar in a sequence raises where it does not fit")
     parts = [
-        _from_sequence(e, item, target) if isinstance(item, tuple | list) else e.array(item)
+        _from_sequence(e, item, target)
+        if isinstance(item, tuple | list)
+        else e.array(item)
+        if e.is_value(item) or target is None
+        else e.fill((), item, target)
         for item in items
     ]
     shape = parts[0].shape
@@ -67,6 +76,15 @@ def _from_sequence(e: Emitter, items: Sequence[Operand], target: DType | None) -
     dtype = target or np.result_type(*(part.dtype for part in parts))
     new = Basic((NewAxis(), *(Range(0, 1, dim) for dim in shape)))
     return e.concat([e.view(part, new) for part in parts], 0, dtype)
+
+
+def _check_numbers(items: Sequence[Operand], target: DType) -> None:
+    """NumPy converts each number by itself, and raises where a cast of the array would wrap."""
+    with np.errstate(all="ignore"):
+        try:
+            np.array(items, target)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise WouldRaise(str(error)) from None
 
 
 def _holds_value(e: Emitter, item: Operand) -> bool:
@@ -99,13 +117,8 @@ def _as_array(
     if copying is False:
         # It raises where the layout is another.
         e.may_fail()
-    return _by_layout(e, value)
-
-
-def _by_layout(e: Emitter, value: Value) -> Value:
-    """Return what is the array itself, or a copy, by layout."""
-    # Reshape is the one primitive that is a copy or not by layout.
-    return e.view(value, Reshape(value.shape))
+        order = None
+    return e.view(value, Reshape(value.shape, by_layout(order)))
 
 
 def array(
@@ -166,11 +179,18 @@ def asanyarray(
     return asarray(e, a, dtype, order, device=device, copy=copy, like=like)
 
 
-def _contiguous(e: Emitter, a: Operand, dtype: Operand = None, *, like: Operand = None) -> Value:
+def _contiguous(
+    order: Literal["C", "F"],
+    e: Emitter,
+    a: Operand,
+    dtype: Operand = None,
+    *,
+    like: Operand = None,
+) -> Value:
     """``np.ascontiguousarray`` and ``np.asfortranarray``: at least 1-d."""
     check_host(None, like)
     value = _as_array(e, a, dtype, None)
-    return e.view(value, Reshape(value.shape or (1,)))
+    return e.view(value, Reshape(value.shape or (1,), order))
 
 
 def asarray_chkfinite(
@@ -202,7 +222,8 @@ def require(
         raise WouldRaise("a requirement is not known")
     if wanted >= set("CF"):
         raise WouldRaise('Cannot specify both "C" and "F" order')
-    return _by_layout(e, _as_array(e, a, dtype, None))
+    value = _as_array(e, a, dtype, None)
+    return e.view(value, Reshape(value.shape, "flags"))
 
 
 _FLAGS: Final[dict[str, str]] = {
@@ -256,8 +277,13 @@ def _made(target: DType, e: Emitter, x: Operand = 0, /) -> Value:
 define("array", functions(array, example.to_arrays, "array"))
 define("asarray", functions(asarray, example.converted, "asarray"))
 define("asanyarray", functions(asanyarray, example.converted, "asanyarray"))
-for _name in ("ascontiguousarray", "asfortranarray"):
-    define(_name, functions(_contiguous, example.to_contiguous, _name))
+define(
+    "ascontiguousarray",
+    functions(partial(_contiguous, "C"), example.to_contiguous, "ascontiguousarray"),
+)
+define(
+    "asfortranarray", functions(partial(_contiguous, "F"), example.to_contiguous, "asfortranarray")
+)
 define(
     "asarray_chkfinite", functions(asarray_chkfinite, example.to_contiguous, "asarray_chkfinite")
 )

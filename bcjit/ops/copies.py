@@ -7,13 +7,13 @@ from functools import partial
 import numpy as np
 
 from bcjit.dims import Dim, floor_divide, modulo
-from bcjit.ops.emitter import DType, Emitter, Operand, Part, Reinterpret, Reshape, Value
+from bcjit.ops.emitter import Broadcast, DType, Emitter, Operand, Part, Reinterpret, Reshape, Value
 from bcjit.ops.opdef import Unsupported, WouldRaise
 from bcjit.ops.operands import FLOAT64, as_dtype, copy, equal, is_array, require_default
 from bcjit.ops.samples import Samplers
 from bcjit.ops.spell import attribute, functions, methods
 from bcjit.ops.table import define
-from bcjit.ops.views import back, indexed
+from bcjit.ops.views import back, by_layout, indexed
 
 __all__: list[str] = []
 
@@ -51,8 +51,8 @@ def astype(
     if not copy and value.dtype == target:
         if layout == "K":
             return back(e, x, value)
-        # Itself where its layout is the order asked for: Reshape is the primitive that is a copy or not by layout.
-        return back(e, x, e.view(value, Reshape(value.shape)))
+        # Itself where its layout is the order asked for.
+        return back(e, x, e.view(value, Reshape(value.shape, by_layout(layout))))
     return back(e, x, _copied(e, value, target))
 
 
@@ -140,7 +140,7 @@ def _part(name: str, e: Emitter, val: Operand) -> Value:
         return back(e, val, e.view(value, Part(name)))
     if name == "real":
         return back(e, val, value)
-    return back(e, val, e.fill(value.shape, 0, value.dtype))
+    return back(e, val, e.view(e.fill((), 0, value.dtype), Broadcast(value.shape)))
 
 
 # The table

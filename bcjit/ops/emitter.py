@@ -11,7 +11,7 @@ call returns the array written.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, TypeGuard
+from typing import Any, Literal, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -124,9 +124,14 @@ class Broadcast:
 
 @dataclass(frozen=True, slots=True)
 class Reshape:
-    """The same elements in C order under another shape: a view where the strides allow it, else a copy."""
+    """The same elements in C order under another shape: a view where the layout allows it, else a copy.
+
+    By ``reshape`` it is a view where the strides allow it. By "C" or "F" the array itself (as at least 1-d) where it has this
+    layout. By "flags" something else than the strides decides, so that only the function itself can tell.
+    """
 
     shape: Shape
+    by: Literal["reshape", "C", "F", "flags"] = "reshape"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +162,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class MemoryOrder:
-    """The elements on one axis, as ``ravel(order)`` finds them in memory ("A" or "K"): a view or a copy by layout."""
+    """The elements on one axis, as ``ravel(order)`` finds them ("C", or "A" or "K" in memory): a view or a copy by layout."""
 
     order: str
 

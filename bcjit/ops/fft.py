@@ -217,6 +217,8 @@ def _shift(sign: int, e: Emitter, x: Operand, axes: Operand = None) -> Value:
     """``np.fft.fftshift`` and ``ifftshift``: half around."""
     value = e.array(x)
     ndim = len(value.shape)
+    if not ndim:
+        raise Unsupported("a 0-d array raises")
     if axes is None:
         places = tuple(range(ndim))
     elif isinstance(axes, tuple | list):

@@ -142,7 +142,15 @@ def joined_item(e: Emitter, joiner: Operand, key: Operand) -> Value:
     if not parts:
         raise WouldRaise("need at least one array to concatenate")
     dtype = np.result_type(*kinds)
+    for item in items:
+        if type(item) is int and dtype.kind in "iu" and not _holds(dtype, item):
+            raise WouldRaise(f"Python integer {item} out of bounds for {dtype}")
     return concatenate(e, [cast(e, part, dtype) for part in parts], -1 if columns else 0)
+
+
+def _holds(dtype: DType, number: int) -> bool:
+    limits = np.iinfo(dtype)
+    return bool(limits.min <= number <= limits.max)
 
 
 def _part(e: Emitter, item: Operand) -> Value:

@@ -7,7 +7,7 @@ Methods called on a NumPy scalar work on a 0-d copy and give a scalar back where
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
@@ -84,18 +84,20 @@ def _reshaped(e: Emitter, a: Operand, shape: Operand, order: Operand, copying: O
     target = _resolved(e, size_of(value), shape_argument(e, shape, minus_one=True))
     if type(copying) not in {bool, type(None)}:
         raise Unsupported("copy is not a constant bool")
+    by: Literal["reshape", "flags"] = "reshape"
     if copying is False:
         # It raises where a copy is needed.
         e.may_fail()
+        by = "flags"
     if order == "K":
         raise WouldRaise("order 'K' is not permitted for reshaping")
     if order == "A" and max(len(value.shape), len(target)) > 1:
         raise Unsupported("the order of the elements depends on the layout")
     if _layout(order, value) == "F" or (order == "F" and len(target) > 1):
-        result = e.view(_backward(e, value), Reshape(tuple(reversed(target))))
+        result = e.view(_backward(e, value), Reshape(tuple(reversed(target)), by))
         result = _backward(e, result)
     else:
-        result = e.view(value, Reshape(target))
+        result = e.view(value, Reshape(target, by))
     return copy(e, result) if copying else result
 
 
@@ -124,10 +126,9 @@ def ravel(e: Emitter, a: Operand, order: Operand = "C") -> Value:
     """``np.ravel``."""
     value = e.array(a)
     layout = _layout(order, value)
-    if layout in "AK":
-        return e.view(value, MemoryOrder(layout))
-    value = _backward(e, value) if layout == "F" else value
-    return e.view(value, Reshape((size_of(value),)))
+    if layout == "F":
+        return e.view(_backward(e, value), MemoryOrder("C"))
+    return e.view(value, MemoryOrder(layout))
 
 
 def flatten(e: Emitter, a: Operand, order: Operand = "C") -> Value:

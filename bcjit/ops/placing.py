@@ -115,7 +115,8 @@ def place(e: Emitter, arr: Operand, mask: Operand, vals: Operand) -> None:
     target, test = _target(e, arr), e.array(mask)
     if not equal(e, size_of(test), size_of(target)):
         raise WouldRaise("place: mask and data must be the same size")
-    values = _values(e, target, vals)
+    # An array must be safely cast, numbers are converted one by one.
+    values = _values(e, target, vals, safe=e.is_value(vals))
     _rewrite(e, target, np.place, (test, values), {})
 
 

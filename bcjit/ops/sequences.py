@@ -94,6 +94,10 @@ def _int_range(e: Emitter, start: Dim, stop: Dim, step: Dim, dtype: DType) -> Va
     length = 0 if less(e, distance, 1) else floor_divide(distance + stride - 1, stride)
     if any(isinstance(dim, Expr) for dim in (start, stop, step)) or dtype != INTP:
         e.may_fail()
+    if type(start) is int and dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        if not limits.min <= start <= limits.max:
+            raise Unsupported("a range from an int that does not fit its dtype")
     positions = e.iota(length, dtype)
     if step != 1:
         # Computed modulo the dtype; NumPy raises where the first two elements do not fit.

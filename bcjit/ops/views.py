@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from bcjit.dims import Dim
 from bcjit.ops.emitter import Basic, Emitter, NewAxis, Operand, Pick, Range, Value
 
-__all__ = ["along_axis", "back", "indexed", "with_new_axes"]
+__all__ = ["along_axis", "back", "by_layout", "indexed", "with_new_axes"]
 
 
 def back(e: Emitter, source: Operand, result: Value) -> Value:
     """Return a method's result as a NumPy scalar if it was called on one."""
     return e.scalar(result) if e.is_value(source) and e.is_scalar(source) else result
+
+
+def by_layout(order: Operand) -> Literal["C", "F", "flags"]:
+    """Return by what a function decides whether an array has the order of memory asked for."""
+    return "C" if order == "C" else "F" if order == "F" else "flags"
 
 
 def indexed(value: Value, special: dict[int, Pick | Range]) -> Basic:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import bcjit
+from bcjit.primitives import ReferenceBackend
 
 from . import behaviour_cases
 
@@ -67,6 +68,11 @@ def compile_eager(function: Function) -> Function:
 def compile_print(function: Function) -> Function:
     """Compile under the print backend, which prints elsewhere than where the case's own prints are compared."""
     return bcjit.compile(function, backend=bcjit.backends.PrintBackend(io.StringIO()))
+
+
+def compile_reference(function: Function) -> Function:
+    """Compile to the primitive level, each primitive run by NumPy."""
+    return bcjit.compile(function, backend=ReferenceBackend())
 
 
 def identity(function: Function) -> Function:
