@@ -31,6 +31,8 @@ def scan(
     """``np.cumsum`` and the like. Source: NumPy ``calculation.c``: ``PyArray_CumSum``."""
     if isinstance(out, tuple):
         raise WouldRaise("output must be an array")
+    if isinstance(axis, tuple | list):
+        raise WouldRaise("axis must be an integer")  # ufunc.accumulate takes a tuple of one
     value, target = e.array(a), single_out(e, out)
     if axis is None or not value.shape:
         axis_tuple(e, axis, len(value.shape))
