@@ -267,7 +267,12 @@ def looks_at_values(x):
     return np.asarray_chkfinite(x)
 
 
+def out_by_position(x):
+    return np.maximum(x, 1.0, x)
+
+
 REFUSED = {
+    "NumPy warns of how the call is made": (out_by_position, ARRAY),
     "a call looks at values and computes nothing": (looks_at_values, ARRAY),
     "whether a result is a copy is decided by what no primitive knows": (by_flags, ARRAY),
     "an input is written that may overlap another one": (overlapping, ARRAY, ARRAY[2:]),
