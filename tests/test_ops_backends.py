@@ -53,6 +53,12 @@ def chosen(op, spelling, dtype):
             continue
         if crashes_numpy(op.name, one.args):
             continue
+        if (
+            isinstance(spelling.target, np.ufunc)
+            and "where" in one.kwargs
+            and "out" not in one.kwargs
+        ):
+            continue  # elements are undefined
         key = (kind_of(one.args), tuple((k, kind_of(v)) for k, v in one.kwargs.items()))
         if not FULL and key in found:
             continue
@@ -166,7 +172,8 @@ def check(op, spelling, one, backend, ulp):
     if error is None and (objects or op.name.startswith("empty")):
         assert got.shape == want.shape and got.dtype == want.dtype, where
         return
-    assert_same(got, want, ulp, where)
+    if type(got) is not type(want) or repr(got) != repr(want) or isinstance(want, np.ndarray):
+        assert_same(got, want, ulp, where)
     if op.name not in WARN_OF_WRITES:
         assert relations(got, mine) == relations(want, theirs), where
     for changed, expected in zip(mine, theirs, strict=True):

@@ -314,7 +314,19 @@ def no_expansion():
     return graph
 
 
+def out_by_position():
+    graph = Graph()
+    x = graph.input("x", ArrayMeta((2,), F8))
+    graph.call(
+        np.maximum, (x, 1.0, x), meta=x.meta[0], view_of=x, alias="same", writes=(x,),
+        op=lookup(np.maximum),
+    )  # fmt: skip
+    graph.output(())
+    return graph
+
+
 GRAPHS = {
+    "NumPy warns of how the call is made": out_by_position,
     "a call is not in the op table": call_without_op,
     "a constant array is written": constant_written,
     "a call has no expansion here": no_expansion,

@@ -186,6 +186,8 @@ class _Lowering:
         kwargs = {key: self._operand(arg) for key, arg in node.kwargs.items()}
         if node.op is None:
             self.values[node] = self._number(node, args, kwargs)
+        elif _warns(node):
+            raise CannotLower("NumPy warns of how the call is made", node.name)
         elif _is_integer_arithmetic(node):
             # NumPy's scalars report overflow, its loops do not.
             dtypes = tuple(meta.dtype for meta in node.meta if isinstance(meta, ArrayMeta))
@@ -302,6 +304,20 @@ def size_of_input(value: object, axis: int | None) -> int:
 
 
 _Shaped = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
+
+
+def _warns(node: Node) -> bool:
+    """Whether NumPy may warn where nothing that is computed does.
+
+    Of an output that is given by position, and of the cast of what a mask keeps in complex outputs.
+    """
+    if any(node.target is one for one in (np.maximum, np.minimum)) and len(node.args) > 2:
+        return True
+    metas = [written.meta[0] for written in node.writes]
+    return "where" in node.kwargs and any(
+        isinstance(meta, ArrayMeta) and meta.dtype.kind == "c" for meta in metas
+    )
+
 
 _CHECKED: Final = "iu"
 
