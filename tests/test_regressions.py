@@ -697,3 +697,24 @@ def test_a_scalars_method_writes_out_and_gives_a_scalar():
         return x[0].min(out=y), x[1].sum(out=y), np.max(x[0], out=y), np.add(x[0], 1, out=y), y
 
     same(f, lambda: args(np.array([1.5, 2.5]), np.array(0.0)))
+
+
+def test_a_call_whose_result_is_written_is_not_simplified_away():
+    def negated(x):
+        n = -(x + x)
+        n[0] = 5
+        return (-n).sum(), np.abs(n)
+
+    def products(x):
+        n, m = -(x + x), -(x + 1)
+        n[0] = 5
+        return n * m, m + n, (~m) + 1
+
+    def inverted(x):
+        n = ~(x ^ 3)
+        n[:] = 1
+        return (~n).sum()
+
+    for f in (negated, products, inverted):
+        same(f, lambda: args(np.arange(4)))
+    same(negated, lambda: args(np.ones(3)))

@@ -34,14 +34,16 @@ def simplify(graph: Graph) -> int:
     for node in tuple(graph.nodes):
         arity, rule = _RULES.get(_name(node), (0, None))
         found = rule(node) if rule is not None and len(node.args) == arity else None
+        if found is None or (node.alias != "view" and _is_written(node.operands, sharing)):
+            continue  # an operand is not what the call that made it gave
         if isinstance(found, Node):
             if not _can_stand_for(found, node, sharing):
                 continue
             graph.replace_uses(node, found)
             changed += 1
-        elif found is not None:
+        else:
             target, operands = found
-            if any(owner(operand) in sharing.written for operand in nodes_in(operands)):
+            if _is_written(operands, sharing):
                 continue  # not what it was when the call between was made
             node.target, node.op = target, ops.lookup(target)
             graph.set_operands(node, operands)
@@ -54,6 +56,11 @@ def _name(node: Node) -> str:
     if node.kind is not NodeKind.CALL or node.has_effect or node.kwargs:
         return ""
     return node.op.name if isinstance(node.op, ops.OpDef) else ""
+
+
+def _is_written(operands: tuple[Operand, ...], sharing: Sharing) -> bool:
+    """Whether the memory of an operand is written anywhere in the graph."""
+    return any(owner(operand) in sharing.written for operand in nodes_in(operands))
 
 
 def _can_stand_for(found: Node, node: Node, sharing: Sharing) -> bool:
