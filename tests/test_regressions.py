@@ -718,3 +718,44 @@ def test_a_call_whose_result_is_written_is_not_simplified_away():
     for f in (negated, products, inverted):
         same(f, lambda: args(np.arange(4)))
     same(negated, lambda: args(np.ones(3)))
+
+
+def test_a_write_that_warns_behind_another_effect_is_not_done_twice():
+    # The array is the graph's own, but the part cannot start again once something was written that others see.
+    def f(x, y):
+        own = x * 1.0
+        y[0] = 5
+        np.sqrt(own, out=own[:])
+        return own
+
+    def drawn(x, y):
+        own = x * 1.0
+        r = np.random.rand()
+        np.sqrt(own, out=own.ravel())
+        return own, r
+
+    for g in (f, drawn):
+        same(g, lambda: args(np.array([16.0, -1.0]), np.ones(1)), settings=EVERY_FLAG)
+
+
+def test_a_store_that_warns_and_writes_its_own_index_is_done_once():
+    def f(x, y):
+        y[y] = x
+        return y
+
+    same(f, lambda: args(np.array([np.nan, 1, 0, 2]), np.array([3, 1, 0, 2], "i4")))
+
+
+def test_views_of_a_merged_array_are_views_of_the_one_that_stays():
+    def f(x):
+        a, b = x + 1, x + 1
+        parts = np.split(b, 2)
+        parts[0][0] = 7
+        return a.sum(), b.sum(), np.split(b, 2)[0].sum()
+
+    def unwritten(x):
+        a, b = x + 1, x + 1
+        return a.sum(), np.split(b, 2)[0]
+
+    for g in (f, unwritten):
+        same(g, lambda: args(np.arange(4.0)))

@@ -251,8 +251,10 @@ class Graph:
                 {key: map_operand(arg, swap) for key, arg in user.kwargs.items()},
             )
             if isinstance(new, Node):
-                user.view_of = new if user.view_of is old else user.view_of
                 user.writes = tuple(new if node is old else node for node in user.writes)
+                # The items of a call that gives several views are views of what it was called with.
+                for sharing in (user, *user.users) if user.multi else (user,):
+                    sharing.view_of = new if sharing.view_of is old else sharing.view_of
         return len(users)
 
     def set_operands(

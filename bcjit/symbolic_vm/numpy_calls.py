@@ -22,7 +22,7 @@ from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.data_sizes import bind_sizes, check_readable, require, with_known_sizes
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.random_generators import generator_node, is_generator
-from bcjit.symbolic_vm.state import Effect
+from bcjit.symbolic_vm.state import Effect, State
 from bcjit.symbolic_vm.values import (
     Known,
     SymArray,
@@ -147,7 +147,10 @@ def call_op(
         return vm.realize(_argument(vm, args, kwargs, inferred.view_of))
     writes = tuple(_node(_argument(vm, args, kwargs, place), vm) for place in inferred.writes)
     if (
-        _has_several(inferred, writes) or any(map(_from_outside, writes))
+        # The part starts again if nobody can have seen anything of it; else it goes on at this call.
+        _has_several(inferred, writes)
+        or (writes and _is_seen(vm.state))
+        or any(map(_from_outside, writes))
     ) and not _resumes_after_flag(
         vm, target, inferred, writes, held, {name: pair[1] for name, pair in pairs.items()}
     ):
@@ -325,7 +328,7 @@ def add_node(
 ) -> Node:
     """Append a call node, with a bail-out record if something visible came before it."""
     before = vm.state.effects
-    seen = any(effect.node is not None for effect in before)  # the others are done behind the graph
+    seen = _is_seen(vm.state)
     node = vm.graph.call(
         target,
         args,
@@ -350,6 +353,11 @@ def add_node(
         effect = Effect("draw" if draws else "write", node)
         vm.state = replace(vm.state, effects=(*before, effect))
     return node
+
+
+def _is_seen(state: State) -> bool:
+    """Whether the graph has done something that others can see; effects without a node are done behind it."""
+    return any(effect.node is not None for effect in state.effects)
 
 
 _STORES: Final = (
@@ -382,6 +390,8 @@ def _resumes_after_flag(
     if not inferred.can_fail:
         return True
     if _is_one_store(target) and not _has_several(inferred, writes):
+        if target is operator.setitem and any(used in writes for used in nodes_in(tuple(args[1:]))):
+            return False  # an index that was written over: the store cannot be done again
         return not inferred.torn or _is_all_or_apart(vm, writes, (*args, *kwargs.values()))
     # Other functions may be anywhere in their work: they must not have changed what they read.
     places = [*enumerate(args), *kwargs.items()]
