@@ -291,7 +291,7 @@ def copyto(
     if e.is_value(src):
         if casting not in CASTINGS:
             raise Unsupported("casting is not one of NumPy's words")
-        if not np.can_cast(src.dtype, dst.dtype, casting):  # type: ignore[arg-type]
+        if not np.can_cast(src.dtype, dst.dtype, casting):
             # The oldest NumPy looks at the value of a 0-d source.
             answer = WouldRaise if src.shape else Unsupported
             raise answer(f"cannot cast from {src.dtype} to {dst.dtype}")

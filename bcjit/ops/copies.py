@@ -46,7 +46,7 @@ def astype(
     assert target is not None
     if type(subok) is not bool or type(copy) is not bool or casting not in CASTINGS:
         raise Unsupported("subok, copy or casting is not one of NumPy's")
-    if not np.can_cast(value.dtype, target, casting):  # type: ignore[arg-type]
+    if not np.can_cast(value.dtype, target, casting):
         raise WouldRaise(f"cannot cast from {value.dtype} to {target} with casting rule {casting}")
     if not copy and value.dtype == target:
         if layout == "K":
