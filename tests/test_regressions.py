@@ -759,3 +759,69 @@ def test_views_of_a_merged_array_are_views_of_the_one_that_stays():
 
     for g in (f, unwritten):
         same(g, lambda: args(np.arange(4.0)))
+
+
+def test_a_method_found_in_its_class_asks_what_it_is_called_with():
+    def scalars(x):
+        return np.generic.squeeze(x.reshape(2, -1) + 1)
+
+    def arrays(x):
+        return np.ndarray.sum(x[0])
+
+    def nothing(x):
+        return np.float32.item()
+
+    def later(x, y):
+        return x.squeeze(y.reshape(1, 2).T)
+
+    for f in (scalars, arrays, nothing):
+        same(f, lambda: args(np.arange(4.0)))
+    same(later, lambda: args(np.eye(2), np.arange(2)), lambda: args(np.float32, np.arange(2)))
+
+
+def test_arguments_that_cannot_be_hashed_or_are_too_large_raise_as_in_numpy():
+    def f(x, name, value):
+        calls = {
+            "sort": lambda: np.sort(x, kind=value),
+            "packbits": lambda: np.packbits(x, bitorder=value),
+            "meshgrid": lambda: np.meshgrid(x, indexing=value),
+            "fftfreq": lambda: np.fft.fftfreq(3, device=value),
+            "array": lambda: np.array(x, order=value),
+        }
+        return calls[name]()
+
+    names = ("sort", "packbits", "meshgrid", "fftfreq", "array")
+    same(f, *[lambda name=name: args(np.arange(3, dtype="u1"), name, ["a"]) for name in names])
+
+    def sort(x):
+        return np.sort(x, kind=["stable"])
+
+    def bits(x):
+        return np.packbits(x, bitorder=["big"])
+
+    def grids(x):
+        return np.meshgrid(x, indexing=["xy"])
+
+    def rounded(x):
+        return np.round(x * 1.5, 400), np.round(x * 1.5, -400)
+
+    def variance(x):
+        return np.var(x, ddof=np.inf), np.var(x, ddof=float("nan"))
+
+    def casts(x):
+        return x.astype("f4", casting="bad")
+
+    for g in (sort, bits, grids, rounded, variance, casts):
+        same(g, lambda: args(np.arange(3, dtype="u1")))
+
+
+def test_round_wants_an_output_of_its_size():
+    def f(x, out):
+        return np.round(x, 1, out=out)
+
+    same(
+        f,
+        lambda: args(np.ones((1, 3)), np.zeros((2, 3))),
+        lambda: args(np.ones(3), np.zeros((1, 3))),
+        lambda: args(np.arange(3), np.zeros((2, 3), int)),
+    )

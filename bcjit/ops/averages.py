@@ -157,6 +157,8 @@ def _variance(
     if type(ddof) not in {int, float}:
         raise Unsupported("ddof is not a constant number")
     assert isinstance(ddof, int | float)
+    if not -(2**62) < ddof < 2**62:
+        raise Unsupported("ddof is no finite number of elements")
     mask = reduction_mask(e, where, value)
     if mask is not None:
         count = _count(e, value, axes, mask, keepdims=True)

@@ -23,7 +23,7 @@ _BYTE: Final[DType] = np.dtype(np.uint8)
 
 def _along(e: Emitter, a: Operand, axis: Operand, bitorder: Operand) -> tuple[Value, int]:
     """Return the array with at least one axis, and the axis; without one the flat array."""
-    if bitorder not in {"big", "little"}:
+    if bitorder not in ("big", "little"):
         raise Unsupported("bitorder is not 'big' or 'little'")
     value = e.array(a)
     if axis is None or not value.shape:

@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from bcjit.dims import product
 from bcjit.ops.elementwise import apply, mask_of, single_out, store
 from bcjit.ops.emitter import Basic, Emitter, Operand, Part, Pick, Value
 from bcjit.ops.numpy_facts import CLIP_TAKES_ANY_INT, ROUND_COPIES_INTS
@@ -19,6 +20,7 @@ from bcjit.ops.opdef import Spelling, Unsupported, WouldRaise
 from bcjit.ops.operands import (
     ABSENT,
     BOOL,
+    CASTINGS,
     cast,
     constant,
     copy,
@@ -132,6 +134,8 @@ def around(e: Emitter, a: Operand, decimals: Operand = 0, out: Operand = None) -
         raise WouldRaise("return arrays must be of ArrayType")
     value, places = e.array(a), constant(e, decimals, "decimals")
     target = single_out(e, out)
+    if target is not None and not equal(e, product(target.shape), product(value.shape)):
+        raise WouldRaise("invalid output shape")
     if value.dtype.kind in "iu" and target is None and not ROUND_COPIES_INTS:
         raise Unsupported("rounding integers gives the array itself, in this NumPy")
     if value.dtype.kind == "c":
@@ -146,6 +150,8 @@ def around(e: Emitter, a: Operand, decimals: Operand = 0, out: Operand = None) -
 def _round_real(e: Emitter, value: Value, places: int, target: Value | None) -> Value:
     if places == 0:
         return apply(e, row("rint"), (value,), out=target)[0]
+    if abs(places) > 308:
+        raise Unsupported("10 ** decimals is no float")
     power = 10.0 ** abs(places)
     first, last = ("multiply", "divide") if places > 0 else ("divide", "multiply")
     if target is not None:
@@ -283,9 +289,9 @@ def copyto(
     if isinstance(src, list | tuple):
         src = e.array(src)
     if e.is_value(src):
-        if not isinstance(casting, str):
-            raise Unsupported("casting is not a constant")
-        if not np.can_cast(src.dtype, dst.dtype, casting):  # type: ignore[arg-type]
+        if casting not in CASTINGS:
+            raise Unsupported("casting is not one of NumPy's words")
+        if not np.can_cast(src.dtype, dst.dtype, casting):
             # The oldest NumPy looks at the value of a 0-d source.
             answer = WouldRaise if src.shape else Unsupported
             raise answer(f"cannot cast from {src.dtype} to {dst.dtype}")

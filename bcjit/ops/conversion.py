@@ -112,7 +112,7 @@ def _as_array(
     if target is not None and target.char != value.dtype.char:
         # Two classes of one size: np.longlong and np.int64.
         value = e.view(value, Reinterpret(target, value.shape))
-    if order in {None, "K", "A"}:
+    if order in (None, "K", "A"):
         return value
     if copying is False:
         # It raises where the layout is another.

@@ -9,7 +9,7 @@ import numpy as np
 from bcjit.dims import Dim, floor_divide, modulo
 from bcjit.ops.emitter import Broadcast, DType, Emitter, Operand, Part, Reinterpret, Reshape, Value
 from bcjit.ops.opdef import Unsupported, WouldRaise
-from bcjit.ops.operands import FLOAT64, as_dtype, copy, equal, is_array, require_default
+from bcjit.ops.operands import CASTINGS, FLOAT64, as_dtype, copy, equal, is_array, require_default
 from bcjit.ops.samples import Samplers
 from bcjit.ops.spell import attribute, functions, methods
 from bcjit.ops.table import define
@@ -44,9 +44,9 @@ def astype(
     value = e.array(x)
     target = FLOAT64 if dtype is None else as_dtype(dtype)
     assert target is not None
-    if type(subok) is not bool or type(copy) is not bool or not isinstance(casting, str):
-        raise Unsupported("subok, copy or casting is not a constant")
-    if not np.can_cast(value.dtype, target, casting):  # type: ignore[arg-type]
+    if type(subok) is not bool or type(copy) is not bool or casting not in CASTINGS:
+        raise Unsupported("subok, copy or casting is not one of NumPy's")
+    if not np.can_cast(value.dtype, target, casting):
         raise WouldRaise(f"cannot cast from {value.dtype} to {target} with casting rule {casting}")
     if not copy and value.dtype == target:
         if layout == "K":

@@ -15,7 +15,7 @@ from bcjit.dims import Dim
 from bcjit.ops.elementwise import single_out, store
 from bcjit.ops.emitter import Diagonal, DType, Emitter, Operand, Permute, Pick, Value
 from bcjit.ops.opdef import Unsupported, WouldRaise
-from bcjit.ops.operands import as_dtype, broadcast, cast, constant, equal
+from bcjit.ops.operands import CASTINGS, as_dtype, broadcast, cast, constant, equal
 from bcjit.ops.reductions import fold
 from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import row
@@ -199,7 +199,7 @@ def einsum(
 ) -> Value:
     """``np.einsum``: a view, not read-only, where one operand's axes are only moved."""
     _check_optimize(e, optimize)
-    if not isinstance(order, str) or order not in "CFAK" or not isinstance(casting, str):
+    if not isinstance(order, str) or order not in "CFAK" or casting not in CASTINGS:
         raise Unsupported("order or casting is not one of NumPy's words")
     subscripts, output, values = _split(e, operands)
     if len(subscripts) != len(values):

@@ -187,7 +187,7 @@ def _spacing(e: Emitter, n: Operand, d: Operand, device: Operand) -> tuple[Dim, 
     count = e.integer(n)
     if count is None:
         raise Unsupported("n is not an integer")
-    if e.weak_type(d) not in {int, float} or device not in {None, "cpu"}:
+    if e.weak_type(d) not in {int, float} or device not in (None, "cpu"):
         raise Unsupported("d is not a Python number, or device is not the CPU")
     if less(e, count, 1):
         raise Unsupported("no frequencies")

@@ -43,7 +43,7 @@ def meshgrid(
     indexing: Operand = "xy",
 ) -> tuple[Value, ...] | list[Value]:
     """``np.meshgrid``. Source: NumPy ``lib/_function_base_impl.py``."""
-    if indexing not in {"xy", "ij"}:
+    if indexing not in ("xy", "ij"):
         raise WouldRaise("Valid values for `indexing` are 'xy' and 'ij'.")
     if type(copy) is not bool or type(sparse) is not bool:
         raise Unsupported("copy or sparse is not a constant bool")

@@ -19,6 +19,7 @@ from bcjit.ops.scalar_functions import CAST, ScalarFunction
 __all__ = [
     "ABSENT",
     "BOOL",
+    "CASTINGS",
     "FLOAT64",
     "INTP",
     "Signature",
@@ -59,6 +60,9 @@ __all__ = [
 ABSENT: Final = np._NoValue  # noqa: SLF001 - NumPy's own "not given"
 
 # The dtypes of a loop that a call asks for, None where it leaves them open.
+# The words that say which casts are allowed.
+CASTINGS: Final = ("no", "equiv", "safe", "same_kind", "unsafe")
+
 Signature: TypeAlias = tuple[DType | None, ...] | None
 
 BOOL: Final[DType] = np.dtype(np.bool_)

@@ -56,7 +56,7 @@ def _kind(kind: Operand, order: Operand, stable: Operand) -> str | None:
         raise WouldRaise("kind and stable cannot be given together")
     if stable:
         return "stable"
-    if kind is not None and kind not in {"quicksort", "mergesort", "heapsort", "stable"}:
+    if kind is not None and kind not in ("quicksort", "mergesort", "heapsort", "stable"):
         raise Unsupported("this kind of sorting")
     return kind if isinstance(kind, str) else None
 

@@ -35,6 +35,7 @@ from bcjit.symbolic_vm.values import (
     DictItem,
     Known,
     Lazy,
+    SymArray,
     SymFunction,
     SymInstance,
     SymMethod,
@@ -182,6 +183,8 @@ def _call_known(
     name = getattr(target, "__qualname__", None) or type(target).__name__
     if reason is not None:
         return break_graph(reason, str(name))
+    if isinstance(target, _METHODS):
+        _check_owner(vm, target.__objclass__, str(name), args)
     if _is_hashable_builtin(target):
         rule = BUILTINS.get(target)
         if rule is not None:
@@ -204,6 +207,19 @@ def _call_known(
             because.NUMPY_UNSUPPORTED, f"{public}: {why}" if why else f"{module}.{name}".lstrip(".")
         )
     return break_graph(because.UNKNOWN_CALL, f"{module}.{name}".lstrip("."))
+
+
+_METHODS: Final = (types.MethodDescriptorType, types.WrapperDescriptorType)
+
+
+def _check_owner(vm: Machine, owner: type, name: str, args: tuple[SymValue, ...]) -> None:
+    """Break where a method that was found in its class is called with nothing, or with what it is no method of."""
+    if not args:
+        break_graph(because.WOULD_RAISE, f"{name}() without an object")
+    if owner in (np.ndarray, np.generic):
+        value = vm.realize(args[0])
+        if isinstance(value, SymArray) and value.meta.is_scalar != (owner is np.generic):
+            break_graph(because.WOULD_RAISE, f"{name}() of {describe(value)}")
 
 
 def _no_numbers(ufunc: np.ufunc) -> str:
