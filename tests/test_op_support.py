@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bcjit.ops import OP_MODULES
 from bcjit.ops.unsupported import UNSUPPORTED
 
 DOCS = Path(__file__).parent.parent / "docs"
+PACKAGE = Path(__file__).parent.parent / "bcjit"
 PAGE = DOCS / "op_support.md"
 WRITTEN_WITH = re.search(r"with NumPy (\S+):", PAGE.read_text(encoding="utf-8")).group(1)
 
@@ -36,6 +38,17 @@ def test_a_public_name_is_in_the_table_or_has_a_reason(place):
     assert neither == [], "add an entry to bcjit/ops, or a reason to bcjit/ops/unsupported.py"
     both = [name for name, known in names.items() if known and f"{place}.{name}" in UNSUPPORTED]
     assert set(both) <= {"fix", "row_stack"}  # which older versions of NumPy do not warn of
+
+
+def test_each_module_that_defines_ops_is_imported():
+    defining = {
+        path.stem
+        for path in (PACKAGE / "ops").glob("*.py")
+        if re.search(r"^(    )?define\(", path.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    later = {"table", "random"}  # numpy.random is not imported before the program does
+    listed = {module.__name__.rpartition(".")[2] for module in OP_MODULES}
+    assert defining - later <= listed
 
 
 def test_reasons_are_sentences():
