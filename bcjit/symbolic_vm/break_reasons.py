@@ -54,8 +54,8 @@ _ROWS: Final = (
     ),
     BreakReason(
         "BRK008",
-        "NumPy call outside the op table",
-        f"This NumPy function, or this way of calling it, is not in the op table. {_NEXT}",
+        "NumPy call that is not captured",
+        f"This NumPy function, or this way of calling it, is not described in the op table (docs/op_support.md). {_NEXT}",
         "Nothing needs to be done: the result is right. Fewer such calls make larger graphs.",
     ),
     BreakReason(
