@@ -117,7 +117,8 @@ def _freeze(operand: Operand, read: set[Node], versions: dict[Owner, int]) -> Ha
     if isinstance(operand, Expr):
         return operand
     if isinstance(operand, float | complex) and type(operand) in (float, complex):
-        number = complex(operand)  # by bits: -0.0 and NaN have signs, which the text of a NaN does not show
+        # By bits: -0.0 and NaN have signs, and the text of a NaN does not show its.
+        number = complex(operand)
         return (type(operand), struct.pack("dd", number.real, number.imag))
     if isinstance(operand, np.generic):
         return (type(operand), operand.tobytes())
