@@ -825,3 +825,17 @@ def test_round_wants_an_output_of_its_size():
         lambda: args(np.ones(3), np.zeros((1, 3))),
         lambda: args(np.arange(3), np.zeros((2, 3), int)),
     )
+
+
+def test_calls_with_nan_constants_of_two_signs_are_two_calls():
+    def f(x):
+        nan = float("nan")
+        minus = -nan
+        return np.copysign(x, nan).sum(), np.copysign(x, minus).sum()
+
+    def of_complex(x):
+        one, other = complex(0, float("nan")), complex(0, -float("nan"))
+        return np.copysign(1, (x + one).imag).sum(), np.copysign(1, (x + other).imag).sum()
+
+    for g in (f, of_complex):
+        same(g, lambda: args(np.ones(3)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import struct
 import types
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Final
@@ -115,8 +116,10 @@ def _freeze(operand: Operand, read: set[Node], versions: dict[Owner, int]) -> Ha
         return (dict, *((key, _freeze(item, read, versions)) for key, item in operand.items()))
     if isinstance(operand, Expr):
         return operand
-    if type(operand) in (float, complex):
-        return (type(operand), repr(operand))  # -0.0 and NaN by their signs
+    if isinstance(operand, float | complex) and type(operand) in (float, complex):
+        # By bits: -0.0 and NaN have signs, and the text of a NaN does not show its.
+        number = complex(operand)
+        return (type(operand), struct.pack("dd", number.real, number.imag))
     if isinstance(operand, np.generic):
         return (type(operand), operand.tobytes())
     if type(operand) in (bool, int, str, type(None), type(Ellipsis)):
