@@ -839,3 +839,55 @@ def test_calls_with_nan_constants_of_two_signs_are_two_calls():
 
     for g in (f, of_complex):
         same(g, lambda: args(np.ones(3)))
+
+
+def raised_to_itself(x, y):
+    x **= x
+    return y
+
+
+def raised_into_itself(x, y):
+    return np.power(x, x, out=x)
+
+
+def raised_in_part(x, y):
+    x[1:] **= y[1:]
+    return x
+
+
+def raised_elsewhere(x, y):
+    return np.power(y, x, out=x[:])
+
+
+def raised_at_places(x, y):
+    np.power.at(x, [0, 1, 2, 0], y)
+    return x
+
+
+def raised_behind_a_write(x, y):
+    y[0] = 7
+    own = y * 2
+    own **= x
+    return own
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        raised_to_itself, raised_into_itself, raised_in_part, raised_elsewhere, raised_at_places,
+        raised_behind_a_write,
+    ],
+    ids=lambda fn: fn.__name__,
+)  # fmt: skip
+def test_a_power_that_raises_at_an_element_is_not_made_again_over_what_it_wrote(fn):
+    compiled = bcjit.compile(fn, backend="eager")
+    for bad in ([3, 2, 2, 4], [3, 2, -1, 4], [3, 2, 2, -4]):
+        worlds = []
+        for run in (fn, compiled):
+            args = np.array(bad), np.array(bad[::-1])
+            try:
+                result = run(*args).tolist()
+            except ValueError as error:
+                result = str(error)
+            worlds.append((result, args[0].tolist(), args[1].tolist()))
+        assert worlds[0] == worlds[1]

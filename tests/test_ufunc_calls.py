@@ -128,9 +128,9 @@ def rounds_and_clips(x, out):
         np.round(x * 1j + 0.25, 1),
         np.round(x / 3, out=np.zeros((2, 3))),
         np.round(x / 3, 1, np.zeros((2, 3))),
-        x.astype(np.int64).round(),
-        # Last: behind a visible write a rounding that warns could not be done again into its own output.
+        # Behind a visible write a rounding that warns could not be done again into its own output.
         np.clip(x, 1, 3, out=out, where=x > 0),
+        x.astype(np.int64).round(),
     )
 
 

@@ -32,6 +32,7 @@ class Inferred:
     torn: (
         bool  # can do so after it has written: repeating the call is not the same as making it once
     )
+    partial: bool = False  # can raise with only some of the elements written
     draws: bool = False  # advances a random stream, or makes one
     is_list: bool = False  # the call returns a list
     tuple_type: type[tuple[object, ...]] = tuple  # of a tuple of results: exact, or a named tuple's
@@ -143,6 +144,7 @@ def _facts(emitter: MetaEmitter, result: object) -> Inferred:
         writes=tuple(emitter.writes),
         can_fail=emitter.can_fail,
         torn=emitter.torn,
+        partial=emitter.partial,
         draws=emitter.draws,
         is_list=isinstance(result, list),
         fact=result if isinstance(result, Fact) else None,

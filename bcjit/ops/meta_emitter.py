@@ -108,6 +108,8 @@ class MetaEmitter:
         self.can_fail = False
         self.sets_flags = False  # some result so far may have set a floating-point flag
         self.torn = False
+        self._stops_midway = False  # some loop so far may have raised at any element
+        self.partial = False
         self.draws = False
         self.reads: set[Argument] = set()  # arguments whose elements something was made of
 
@@ -274,6 +276,8 @@ class MetaEmitter:
             self._use(MetaValue((), dtypes[0]), dtypes[1])
         if function.can_fail(dtypes[0]):
             self._may_set_flags()
+        if function.stops_midway(dtypes[0]) and not _is_natural(operands[-1]):
+            self._stops_midway = True
         return tuple(MetaValue(shape, dtype) for dtype in dtypes[len(operands) :])
 
     def reduce(
@@ -379,6 +383,7 @@ class MetaEmitter:
         # Writing the same again is harmless, unless what is written may have changed by the first writing.
         shared = isinstance(item, MetaValue) and item.sharing != "fresh" and not item.is_scalar
         self.torn = self.torn or computed or (shared and self.sets_flags)
+        self.partial = self.partial or self._stops_midway
         if base.origin is not None and base.origin not in self.writes:
             self.writes.append(base.origin)
         return replace(base, written=True)
@@ -438,6 +443,11 @@ class MetaEmitter:
         del function, operands
         self.can_fail = self.draws = True
         return MetaObject(pytype)
+
+
+def _is_natural(exponent: Operand) -> bool:
+    """Whether an exponent is known not to be negative."""
+    return type(exponent) in {bool, int} and exponent >= 0  # type: ignore[operator]  # a number, by its type
 
 
 def _all_constant(items: Sequence[object]) -> bool:

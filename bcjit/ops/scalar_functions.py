@@ -52,6 +52,13 @@ class ScalarFunction:
         assert self.ufunc is not None
         return self.ufunc.identity is not None or self.name in _REORDERABLE
 
+    def stops_midway(self, dtype: np.dtype[Any]) -> bool:
+        """Whether the loop for this first input dtype can raise at one element, with those before it stored.
+
+        Only powers of signed integers do, at a negative exponent (NumPy ``loops.c.src``: ``@TYPE@_power``).
+        """
+        return self.name == "power" and dtype.kind == "i"
+
     def can_fail(self, dtype: np.dtype[Any]) -> bool:
         """Whether the loop for this first input dtype can raise or set a flag."""
         return dtype.kind not in self.quiet

@@ -389,7 +389,10 @@ def _resumes_after_flag(
     """Whether it is known, when a call that writes raises a flag, if its store is done or can be done again."""
     if not inferred.can_fail:
         return True
-    if _is_one_store(target) and not _has_several(inferred, writes):
+    in_place = any(target is store for store in _STORES)
+    if inferred.partial and in_place:
+        return False  # some elements are changed, which ones is not known
+    if _is_one_store(target) and not (inferred.partial or _has_several(inferred, writes)):
         if target is operator.setitem and any(used in writes for used in nodes_in(tuple(args[1:]))):
             return False  # an index that was written over: the store cannot be done again
         return not inferred.torn or _is_all_or_apart(vm, writes, (*args, *kwargs.values()))
