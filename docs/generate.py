@@ -70,7 +70,7 @@ NAMESPACES: Final[dict[str, object]] = {
 def public_names(place: str) -> Iterator[tuple[str, bool]]:
     """Yield the public names of a namespace that can be called or read, and whether the op table has them."""
     owner = NAMESPACES[place]
-    for name in sorted(dir(owner)):
+    for name in sorted(getattr(owner, "__all__", None) or dir(owner)):
         if name.startswith("_"):
             continue
         if owner is np.ufunc:
