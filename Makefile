@@ -11,7 +11,8 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # A path entry instead of an import finder, so that a folder named bcjit beside a program (a clone) does not hide the package.
 EDITABLE := --config-settings editable_mode=compat
-PYTEST_ARGS ?= -q -n auto --dist loadfile
+# In the order of the files: the few long tests of some must not come last.
+PYTEST_ARGS ?= -q -n auto --dist loadfile --no-loadscope-reorder
 BUILD_INPUTS := pyproject.toml setup.py tools/preflight.py $(wildcard bcjit/csrc/*.c bcjit/csrc/*.h)
 
 .PHONY: demo test test-full check coverage bench clean
