@@ -388,6 +388,9 @@ class Writer:
     def in_place(self) -> Lines:
         target = self.array(lambda a: a.shape is not None and a.text != "i")
         operator = self.pick(("+=", "-=", "*=", "+=", "/=", "//=", "%=", "**=", "&=", "|=", "<<="))
+        if operator == "**=":
+            # A negative power of integers raises in the middle: what NumPy casts in buffers is then whatever lay in memory.
+            return [f"{target.text} **= {self.pick(('1', '2', '3', '0.5'))}"]
         if self.chance(3):
             return [f"{target.text} {operator} {self.number()}"]
         if self.chance(3):

@@ -271,7 +271,9 @@ _DATA_DESCRIPTORS: Final = (types.GetSetDescriptorType, types.MemberDescriptorTy
 
 
 # ``PyObject_GenericGetAttr``, under the name that each builtin class gives it.
-_GENERIC_LOOKUPS: Final = (vars(object)["__getattribute__"], vars(tuple)["__getattribute__"])
+_GENERIC: Final = vars(object)["__getattribute__"]
+# Before 3.14 tuple has a wrapper of its own around the same function.
+_GENERIC_LOOKUPS: Final = (_GENERIC, vars(tuple).get("__getattribute__", _GENERIC))
 
 
 def _instance_attribute(
