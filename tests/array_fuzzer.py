@@ -154,6 +154,10 @@ class Writer:
 
     # -- choosing
 
+    def stored(self) -> str:
+        """Pick a function whose result may be stored: no power, which may raise in the middle (see `in_place`)."""
+        return str(self.pick([name for name in BINARY if name != "np.power"]))
+
     def pick(self, options: Sequence[Any]) -> Any:
         return options[self.rng.randrange(len(options))]
 
@@ -422,9 +426,9 @@ class Writer:
         if form <= 1:
             text = f"{self.pick(UNARY)}({one}, out={target.text})"
         elif form <= 3:
-            text = f"{self.pick(BINARY)}({one}, {two}, out={target.text})"
+            text = f"{self.stored()}({one}, {two}, out={target.text})"
         elif form == 4:
-            text = f"{self.pick(BINARY)}({one}, {self.number(0)}, {target.text})"
+            text = f"{self.stored()}({one}, {self.number(0)}, {target.text})"
         elif form == 5:
             text = f"np.clip({one}, 0, 1, out={target.text})"
         elif form == 6:

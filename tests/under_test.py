@@ -69,8 +69,8 @@ def break_points(fn):
 
 
 def captured_nodes(compiled):
-    """Return how many call nodes were captured from a function."""
-    return sum(graph.count for graph in compiled.graphs)
+    """Return how many call nodes were captured from a function, before the passes."""
+    return sum(part.nodes for part in compiled.report().parts)
 
 
 def most_nodes(compiled):

@@ -33,7 +33,7 @@ def _reads_plainly(vm: Machine, value: SymInstance, *methods: str) -> bool:
             raw = lookup_in_mro(value.pytype, name)
         except Unavailable:
             return False
-        if raw is not vars(tuple)[name]:
+        if raw is not lookup_in_mro(tuple, name):
             return False
         found.append(Lazy(Source(SourceKind.MRO, name, of_class), raw))
     for each in found:
