@@ -382,6 +382,16 @@ def test_a_read_stays_on_its_side_of_a_write():
     ]  # fmt: skip
 
 
+def test_what_gives_its_operand_back_reads_it_on_its_side_of_a_write():
+    s = Sketch()
+    own = s.call(np.zeros, 3)
+    checked = s.call(np.asarray_chkfinite, own, view_of=own, alias="same")
+    write = s.write(own, 0, np.nan)
+    write.visible = False  # the graph's own memory: only the read keeps them in order
+    s.graph.output((checked,))
+    assert checked in dependencies(s.graph)[write]
+
+
 def test_a_call_that_can_fail_stays_on_its_side_of_a_visible_effect():
     s = Sketch(x=FLOATS, y=FLOATS)
     own = s.call(np.zeros, N.expr, can_fail=False)

@@ -47,8 +47,8 @@ def has_memory(node: Node) -> bool:
 def reads(node: Node) -> Iterator[Node]:
     """Yield the operands whose elements a node may read; a view reads none of its base."""
     for used in node.uses():
-        if has_memory(used) and not (node.alias in ("view", "same") and used is node.view_of):
-            yield used
+        if has_memory(used) and not (node.alias == "view" and used is node.view_of):
+            yield used  # also by what gives it back: np.asarray_chkfinite looks at every element
 
 
 def dependencies(graph: Graph) -> dict[Node, set[Node]]:

@@ -236,7 +236,7 @@ def _loop_dtype(
     if optimize is not False and (dtype is not None or (len(values) > 2 and len(found) > 1)):
         raise Unsupported("the dtypes of optimized products depend on their order")
     loop = np.result_type(*found) if dtype is None else dtype
-    if not all(np.can_cast(one, loop, casting) for one in found):  # type: ignore[arg-type]
+    if not all(np.can_cast(one, loop, casting) for one in found):  # type: ignore[arg-type]  # a text
         raise WouldRaise(f"cannot cast to {loop} with casting rule {casting}")
     return loop
 

@@ -1,4 +1,4 @@
-"""What calls of NumPy's random generators give: rules that rows of `random_table` name; the real generator draws.
+"""What calls of NumPy's random generators give: rules that rows of `random` name; the real generator draws.
 
 A rule is ``rule(e, call)`` and returns what the call returns. It may draw only by a call that checks its arguments
 before it draws: a draw that raises or warns is made again by plain code.
