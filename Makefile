@@ -12,7 +12,8 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # A path entry instead of an import finder, so that a folder named bcjit beside a program (a clone) does not hide the package.
 EDITABLE := --config-settings editable_mode=compat
 # In the order of the files: the few long tests of some must not come last.
-PYTEST_ARGS ?= -q -n auto --dist loadfile --no-loadscope-reorder
+# No second worker for one that crashed: xdist would wait for it for ever.
+PYTEST_ARGS ?= -q -n auto --dist loadfile --no-loadscope-reorder --max-worker-restart=0
 BUILD_INPUTS := pyproject.toml setup.py tools/preflight.py $(wildcard bcjit/csrc/*.c bcjit/csrc/*.h)
 
 .PHONY: demo test test-full check coverage bench clean

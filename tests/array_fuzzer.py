@@ -21,6 +21,7 @@ from types import CodeType
 from typing import Any, Final
 
 import numpy as np
+from numpy.lib import NumpyVersion
 
 PRELUDE: Final = """\
 import math
@@ -73,6 +74,8 @@ def made(shape, dtype, start, layout="C"):
 
 REAL: Final = ("f8", "f8", "f8", "f4", "i8", "i4", "f2", "u1", "i1", "u8", "?")
 DTYPES: Final = (*REAL, "F", "D", "i2", "g")
+# NumPy 2.0 dies, compiled or plain, where small integers that do not lie in one piece are compared to an int that is none of theirs.
+COMPARED: Final = "np.asarray({})" if NumpyVersion(np.__version__) < "2.1.0" else "{}"
 LAYOUTS: Final = ("C", "C", "C", "F", "up", "sparse", "turned", "read-only", "repeated")
 SHAPES: Final = (("n",), ("n",), ("n",), ("m", "n"), ("m", "n"), ("1", "n"), ("m", "1"), ())
 
@@ -116,7 +119,7 @@ BINARY: Final = (
 REDUCTIONS: Final = (
     "sum", "sum", "mean", "max", "min", "prod", "any", "all", "argmax", "argmin", "std", "var", "cumsum",
 )  # fmt: skip
-# a, b: arrays that go together; n: a number; i: an int.
+# a, b: arrays that go together; n: a number; c: one to compare to; i: an int.
 LIBRARY: Final = (
     "np.nansum({a})", "np.nanmax({a}, axis=0)", "np.nanmean({a})", "np.nanstd({a})", "np.median({a})", "np.percentile({a}, 30)", "np.quantile({a}, [0.1, 0.5])",
     "np.average({a}, axis=0)", "np.ptp({a})", "np.cov({a})", "np.histogram({a}, 4)[0]", "np.bincount(abs(i))", "np.count_nonzero({a})", "np.unique({a})",
@@ -124,7 +127,7 @@ LIBRARY: Final = (
     "np.dot({a}, {b})", "{a} @ {b}", "np.outer({a}, {b})", "np.inner({a}, {b})", "np.vdot({a}, {b})", "np.tensordot({a}, {b}, 1)", "np.kron({a}, {b})", "{a}.T @ {a}",
     "np.einsum('...i,...i->...', {a}, {b})", "np.linalg.norm({a})", "np.linalg.norm({a}, axis=0)", "np.trace({a})", "np.linalg.det({a} @ {a}.T)", "np.cross({a}, {b})",
     "np.add.reduce({a})", "np.multiply.reduce({a}, axis=None)", "np.maximum.accumulate({a})", "np.subtract.outer({a}, {b})", "np.add.reduceat({a}, [0, 1])",
-    "np.logical_or.reduce({a})", "np.add({a}, {b}, where={a} > 0, out=np.zeros({a}.shape))", "np.sum({a}, where={a} > {n})", "np.sum({a}, initial={n})",
+    "np.logical_or.reduce({a})", "np.add({a}, {b}, where={a} > 0, out=np.zeros({a}.shape))", "np.sum({a}, where={a} > {c})", "np.sum({a}, initial={n})",
     "np.max({a}, initial=1, where={a} > 0)", "np.any({a}, axis=0, keepdims=True)", "np.round({a}, 1)", "{a}.round()", "np.clip({a}, None, {n})", "np.nan_to_num({a})",
     "np.flip({a})", "np.fliplr({a})", "np.rot90({a})", "np.roll({a}, {i})", "np.tile({a}, 2)", "np.repeat({a}, 2, axis=0)", "{a}.repeat(2)", "np.resize({a}, (2, 3))",
     "np.stack([{a}, {b}])", "np.vstack([{a}, {a}])", "np.hstack([{a}, {b}])", "np.column_stack([{a}, {a}])", "np.block([{a}, {b}])", "np.append({a}, {n})", "np.insert({a}, 0, {n})",
@@ -195,6 +198,10 @@ class Writer:
         operator = self.pick(("+", "-", "*", "/", "//", "%", "**"))
         return f"({self.number(0)} {operator} {self.number(0)})"
 
+    def bound(self, depth: int = 1) -> str:
+        """Return a number that arrays are compared to."""
+        return COMPARED.format(self.number(depth))
+
     def integer(self) -> str:
         form = self.rng.randrange(8)
         one = self.any_array().text
@@ -235,7 +242,7 @@ class Writer:
             return Array(f"{self.pick(BINARY)}({one.text}, {self.like(one.shape).text})", one.shape)
         if form == 9:
             one, mask = self.any_array(), self.expression(depth - 1)
-            return Array(f"np.where({mask.text} > {self.number(0)}, {one.text}, {self.pick((self.like(one.shape).text, self.number(0)))})", None)  # fmt: skip
+            return Array(f"np.where({mask.text} > {self.bound(0)}, {one.text}, {self.pick((self.like(one.shape).text, self.number(0)))})", None)  # fmt: skip
         if form == 10:
             return self._reduction()
         if form == 11:
@@ -255,8 +262,9 @@ class Writer:
     def _operator(self, depth: int) -> Array:
         one = self.expression(depth - 1)
         operator = self.pick(OPERATORS)
-        other = self.like(one.shape).text if self.chance(2) else self.number(depth - 1)
         kind = "bool" if operator in ("<", "<=", "==", "!=") else "any"
+        number = self.bound if kind == "bool" else self.number
+        other = self.like(one.shape).text if self.chance(2) else number(depth - 1)
         if self.chance(4):
             return Array(f"({other} {operator} {one.text})", one.shape, kind)
         return Array(f"({one.text} {operator} {other})", one.shape, kind)
@@ -310,7 +318,7 @@ class Writer:
         if form == 1:
             return Array(f"{one.text}[[0, -1]]", None)
         if form == 2:
-            return Array(f"{one.text}[{one.text} > {self.number(0)}]", None)
+            return Array(f"{one.text}[{one.text} > {self.bound(0)}]", None)
         if form == 3:
             return Array(f"np.take({one.text}, i)", None)
         if form == 4:
@@ -351,7 +359,7 @@ class Writer:
         if form <= 1:
             return f"{one}.{self.pick(('sum', 'max', 'mean', 'min'))}() {self.pick(('>', '<', '=='))} {self.number(0)}"
         if form == 2:
-            return f"({one} > {self.number(0)}).{self.pick(('any', 'all'))}()"
+            return f"({one} > {self.bound(0)}).{self.pick(('any', 'all'))}()"
         if form == 3:
             return f"{self.number(0)} > {self.number(0)}"
         if form == 4:
@@ -452,6 +460,7 @@ class Writer:
     def library(self) -> Lines:
         one = self.any_array()
         parts = {"a": one.text, "b": self.like(one.shape).text, "n": self.number(0), "i": self.integer()}  # fmt: skip
+        parts["c"] = COMPARED.format(parts["n"])
         return self.keep("a", Array(self.pick(LIBRARY).format(**parts), None))
 
     def swap(self) -> Lines:
