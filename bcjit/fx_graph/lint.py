@@ -102,6 +102,8 @@ def _symbols(graph: Graph) -> Iterator[str]:
     owned = set(graph.nodes)
     for symbol, (node, axis) in graph.symbols.items():
         meta = node.meta[0] if node.meta and not node.multi else None
+        if isinstance(meta, UnboundMeta):
+            meta = meta.kind  # read only where there is a value
         if node not in owned:
             yield f"symbol {symbol} is read from {node.name}, which is no node of this graph"
         elif axis is None and meta != ScalarMeta(int):
