@@ -81,7 +81,7 @@ def fork(
     """
     region = vm.region
     asked = operand(vm, predicate)[1]
-    outer = vm.env.symbols
+    outer = frozenset(vm.env.symbols)
     indices = indices or tuple(side.index for side in sides if isinstance(side, State))
     meeting = meeting_of(frame.listing, indices, region.stop)
     stop = region.stop if meeting is None else region.stop | {meeting}

@@ -191,7 +191,7 @@ def _item(vm: Machine, iterator: SymValue, turn: Dim) -> SymValue:
 
 def _chosen(vm: Machine, items: tuple[SymValue, ...], place: Dim) -> SymValue:
     """Return the item at a symbolic place of values of one kind."""
-    outer = vm.env.symbols
+    outer = frozenset(vm.env.symbols)
     kinds = [handed_over(vm, vm.realize(item), outer) for item in items]
     kind = kinds[0]
     for other in kinds[1:]:

@@ -268,7 +268,7 @@ class _Capture:
         self.iterator = iterator
         self.outside = vm.state.at(loop.head)
         self.position = vm.positions[-1]
-        self.outer = vm.env.symbols
+        self.outer = frozenset(vm.env.symbols)
         self.before = read_places(vm, self.outside)
         self.behind: int | None = None  # where a `for` loop goes on
         self.counter: Counter | None = None

@@ -153,7 +153,7 @@ class Machine:
         self.settings = settings
         self.root = Graph()  # the whole graph: inputs are made there
         self.graph = self.root  # the one that is being written: of a side of a branch or a turn of a loop within it
-        self._graphs = (self.root,)
+        self.graphs = (self.root,)
         self.env = ShapeEnv()
         self.guards: list[Guard] = []
         self.fact_lines: list[SourceLine] = []
@@ -206,7 +206,7 @@ class Machine:
         """Return the present moment."""
         return Mark(
             self.state,
-            tuple(graph.mark() for graph in self._graphs),
+            tuple(graph.mark() for graph in self.graphs),
             self.env.mark(),
             len(self.guards),
             len(self._journal),
@@ -218,7 +218,7 @@ class Machine:
         self.state = mark.state
         while len(self._journal) > mark.journal:
             self._journal.pop()()
-        for graph, point in zip(self._graphs[::-1], mark.graphs[::-1], strict=True):
+        for graph, point in zip(self.graphs[::-1], mark.graphs[::-1], strict=True):
             graph.truncate(point)
         self.env.truncate(mark.env)
         for guard in self.guards[mark.guards :]:
@@ -593,18 +593,18 @@ class Machine:
     @property
     def structured(self) -> bool:
         """Whether what is run now is part of a loop or branch that is a node."""
-        return len(self._graphs) > 1
+        return len(self.graphs) > 1
 
     @contextmanager
     def nested(self, graph: Graph) -> Iterator[None]:
         """Write into another graph, one of a loop or a branch."""
         outer = self.graph
         self.graph = graph
-        self._graphs = (*self._graphs, graph)
+        self.graphs = (*self.graphs, graph)
         try:
             yield
         finally:
-            self._graphs = self._graphs[:-1]
+            self.graphs = self.graphs[:-1]
             self.graph = outer
 
     def run_nested(

@@ -284,8 +284,16 @@ def _spread_maybe(vm: Machine, kind: Kind, value: SymValue) -> list[object]:
     leaves = spread(vm, kind, value)
     if flag is None:
         return leaves
-    # What has a node of its own is UNBOUND where the flag is; a constant is not.
-    return [leaf if leaf is flag else _where_bound(vm, flag, leaf) for leaf in leaves]
+    # What is the flag itself is UNBOUND where it must be; others are made so.
+    return [flag if _is_value_of(vm, leaf, flag) else _where_bound(vm, flag, leaf) for leaf in leaves]
+
+
+def _is_value_of(vm: Machine, leaf: object, node: Node) -> bool:
+    """Whether an operand is what a node gives: an int is written as its symbol."""
+    if not isinstance(leaf, Expr):
+        return leaf is node
+    found = [s for s in leaf.symbols() if leaf == s.expr]
+    return any(graph.symbols.get(s) == (node, None) for s in found for graph in vm.graphs)
 
 
 def where_bound(flag: object, value: object) -> object:
@@ -299,7 +307,18 @@ def _where_bound(vm: Machine, flag: Node, leaf: object) -> Node:
         meta = ScalarMeta(int) if isinstance(leaf, Expr) else ScalarMeta(type(leaf))
     if not isinstance(meta, UnboundMeta):
         meta = UnboundMeta(meta)
-    return add_node(vm, where_bound, (flag, leaf), {}, (meta,), can_fail=False, op=None, alias="maybe")
+    shares = isinstance(leaf, Node) and isinstance(meta.kind, ArrayMeta) and not meta.kind.is_scalar
+    return add_node(
+        vm,
+        where_bound,
+        (flag, leaf),
+        {},
+        (meta,),
+        can_fail=False,
+        op=None,
+        view_of=leaf if shares else None,  # type: ignore[arg-type]  # then it is a node
+        alias="maybe" if shares else "fresh",
+    )
 
 
 def assemble(
