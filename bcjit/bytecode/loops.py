@@ -147,11 +147,6 @@ def _flow_of(listing: Listing) -> _Flow:
     return flow
 
 
-def _roots(instructions: tuple[Instruction, ...]) -> frozenset[int]:
-    handlers = {i.handler.handler for i in instructions if i.handler is not None}
-    return frozenset({0, *handlers}) if instructions else frozenset()
-
-
 def _before(after: Graph) -> dict[int, list[int]]:
     before: dict[int, list[int]] = {}
     for index, successors in after.items():
@@ -160,48 +155,58 @@ def _before(after: Graph) -> dict[int, list[int]]:
     return before
 
 
-def _reached(roots: Iterable[int], flow: Graph) -> dict[int, Iterable[int]]:
-    found: dict[int, Iterable[int]] = {}
-    work = list(roots)
-    while work:
-        index = work.pop()
-        if index not in found:
-            found[index] = flow[index]
-            work += flow[index]
-    return found
+def _homes(instructions: tuple[Instruction, ...], after: Graph) -> dict[int, int]:
+    """For each instruction that is reached: the handler from which it is if no exception is raised, 0 outside handlers.
+
+    What a handler has in common with what it protects belongs to that.
+    """
+    homes: dict[int, int] = {}
+    starts = [0] if instructions else []
+    for start in starts:  # which grows
+        work = [start]
+        while work:
+            index = work.pop()
+            if index in homes:
+                continue
+            homes[index] = start
+            work += after[index]
+            region = instructions[index].handler
+            if region is not None:
+                starts.append(region.handler)
+    return homes
 
 
-def _natural(head: int, source: int, before: Graph, roots: frozenset[int]) -> frozenset[int]:
-    """What leads to a jump backwards without passing its target; nothing if a way from outside is among it."""
+def _turns(instructions: tuple[Instruction, ...], after: Graph) -> dict[int, frozenset[int]]:
+    """For each target of jumps backwards, what leads to these jumps without passing it: its natural loop."""
+    homes = _homes(instructions, after)
+    before = _before({index: after[index] for index in homes})
+    turns: dict[int, frozenset[int]] = {}
+    for index, home in homes.items():
+        for head in after[index]:
+            if head <= index and homes[head] == home:
+                turn = _natural(head, index, before, homes)
+                if home not in turn - {head}:  # else there is another way in
+                    turns[head] = turns.get(head, frozenset()) | turn
+    return turns
+
+
+def _natural(head: int, source: int, before: Graph, homes: Mapping[int, int]) -> frozenset[int]:
     body = {head}
     work = [source]
     while work:
         index = work.pop()
-        if index in body:
-            continue
-        if index in roots:
-            return frozenset()
-        body.add(index)
-        work += before.get(index, ())
+        if index not in body and homes[index] == homes[head]:
+            body.add(index)
+            work += before.get(index, ())
     return frozenset(body)
 
 
 def _find_loops(flow: _Flow) -> tuple[Loop, ...]:
     instructions = flow.instructions
-    roots = _roots(instructions)
-    after = _reached(roots, {index: flow.next_of(index) for index in range(len(instructions))})
-    before = _before(after)
-    bodies: dict[int, frozenset[int]] = {}
-    for index, successors in after.items():
-        for head in successors:
-            if head <= index:
-                body = _natural(head, index, before, roots)
-                bodies[head] = bodies.get(head, frozenset()) | body
+    after = {index: flow.next_of(index) for index in range(len(instructions))}
     entries = {head: (start, entry) for start, (head, entry) in flow.twins.items()}
     found = []
-    for head, body in bodies.items():
-        if not body:
-            continue
+    for head, body in _turns(instructions, after).items():
         start, entry = entries.get(head, (None, head))
         found.append(
             Loop(
@@ -243,19 +248,16 @@ def _find_twins(
     instructions: tuple[Instruction, ...], flow: tuple[tuple[int, ...], ...]
 ) -> Mapping[int, tuple[int, int]]:
     """Where the tests of ``while`` loops are written again -> where they are first, and where both lead."""
-    roots = _roots(instructions)
-    after = _reached(roots, dict(enumerate(flow)))
-    before = _before(after)
+    after = dict(enumerate(flow))
+    homes = _homes(instructions, after)
+    before = _before({index: after[index] for index in homes})
     places: dict[tuple[object, ...], list[int]] = {}
-    turns: dict[int, frozenset[int]] = {}
-    for index in sorted(after):
+    for index in sorted(homes):
         places.setdefault(_key(instructions[index]), []).append(index)
-        for entry in after[index]:
-            if entry <= index and instructions[entry].op not in FOR_ITERS:
-                turn = _natural(entry, index, before, roots)
-                turns[entry] = turns.get(entry, frozenset()) | turn
     found: dict[int, tuple[int, int]] = {}
-    for entry, turn in turns.items():
+    for entry, turn in _turns(instructions, after).items():
+        if instructions[entry].op in FOR_ITERS:
+            continue
         search = _Twins(instructions, after, before, entry, turn)
         for second in sorted(turn):
             first = search.first_of(second, places[_key(instructions[second])])
@@ -318,7 +320,7 @@ class _Twins:
         found: set[int] = set()
         work = [self.entry]
         while work:
-            for index in self.before[work.pop()]:
+            for index in self.before.get(work.pop(), ()):
                 if first <= index < self.entry and index not in found:
                     found.add(index)
                     work.append(index)
@@ -346,7 +348,7 @@ class _Twins:
             bool(entered)
             and entered <= front
             and all(
-                set(self.before[index]) <= passed
+                set(self.before.get(index, ())) <= passed
                 for start, passed in ((first, front), (second, back))
                 for index in passed - {start}
             )
