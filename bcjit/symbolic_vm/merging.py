@@ -6,8 +6,9 @@ order; `spread` takes a value apart into them, `assemble` makes a value of the n
 
 from __future__ import annotations
 
+import operator
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from bcjit.dims import Dim, Expr, Symbol, symbols
@@ -33,7 +34,7 @@ from bcjit.symbolic_vm.values import (
 )
 
 __all__ = [
-    "GONE", "NOWHERE", "Gone", "Items", "Kind", "Leaf", "Maybe", "Same", "assemble", "bound_value", "handed_over", "join", "kind_of", "metas", "same_kind", "same_value",
+    "GONE", "NOWHERE", "Gone", "Items", "Kind", "Leaf", "Maybe", "Same", "assemble", "bound_value", "chosen", "handed_over", "join", "kind_of", "metas", "same_kind", "same_value",
     "spread",
 ]  # fmt: skip
 
@@ -388,3 +389,28 @@ def must_be_bound(flag: object) -> bool:
     if flag is NO_VALUE:
         raise UnboundLocalError("a local variable has no value")
     return True
+
+
+def chosen(
+    vm: Machine, items: Sequence[SymValue], place: Dim, *, can_fail: bool
+) -> SymValue | None:
+    """Return the item of a sequence at a place that data decide; None unless all are numbers or arrays of one kind."""
+    outer = frozenset(vm.env.symbols)
+    kinds = [handed_over(vm, item, outer) for item in items]
+    if not kinds:
+        return None
+    kind = kinds[0]
+    for other in kinds[1:]:
+        kind = join(vm, kind, other, outer)
+    if not isinstance(kind, Leaf):
+        return None
+    held = tuple(operand(vm, item)[1] for item in items)
+
+    def new_node(meta: Meta) -> Node:
+        alias = "maybe" if _is_array(meta) else "fresh"
+        parts = (held, place)
+        return add_node(
+            vm, operator.getitem, parts, {}, (meta,), can_fail=can_fail, op=None, alias=alias
+        )
+
+    return assemble(vm, kind, new_node)
