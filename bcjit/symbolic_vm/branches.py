@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import bcjit.symbolic_vm.break_reasons as because
-from bcjit.bytecode import Listing, meeting_of
+from bcjit.bytecode import leads_to_raise, meeting_of
 from bcjit.dims import Symbol
 from bcjit.fx_graph import Graph, Node
 from bcjit.meta import ArrayMeta, Meta, ScalarMeta, UnboundMeta, UnionMeta
@@ -28,7 +28,7 @@ from bcjit.symbolic_vm.merging import (
     same_value,
     spread,
 )
-from bcjit.symbolic_vm.numpy_calls import operand
+from bcjit.symbolic_vm.numpy_calls import add_node, operand
 from bcjit.symbolic_vm.places import Place, read_places, with_places
 from bcjit.symbolic_vm.state import (
     Exit,
@@ -79,6 +79,8 @@ def fork(
     Exit or None
         None where the sides meet, and `vm.state` is what they bring there; an exit where they end what is run.
     """
+    if isinstance(sides[1], State) and _without_raising_side(vm, frame, predicate, (sides[0], sides[1])):
+        return None
     region = vm.region
     asked = operand(vm, predicate)[1]
     outer = frozenset(vm.env.symbols)
@@ -109,6 +111,34 @@ def fork(
             forget(graph)
         raise
     return break_graph(because.DATA_BRANCH, "its sides end in ways that do not go together")
+
+
+def leave_if(predicate: object) -> bool:
+    """Raise, so that the graph bails out and Python raises what the program says, if a value is true."""
+    if predicate:
+        raise RuntimeError("the program raises here")
+    return True
+
+
+def leave_unless(predicate: object) -> bool:
+    """Raise, so that the graph bails out and Python raises what the program says, if a value is not true."""
+    if not predicate:
+        raise RuntimeError("the program raises here")
+    return True
+
+
+def _without_raising_side(
+    vm: Machine, frame: Frame, predicate: SymValue, sides: tuple[State, State]
+) -> bool:
+    """Where one side only raises, go on with the other: the graph fails where that would be taken."""
+    raising = [leads_to_raise(frame.listing, side.index) for side in sides]
+    if raising[0] == raising[1]:
+        return False
+    target = leave_if if raising[0] else leave_unless
+    asked = operand(vm, predicate)[1]
+    add_node(vm, target, (asked,), {}, (ScalarMeta(bool),), can_fail=True, op=None)
+    vm.state = replace(sides[raising[0]], effects=vm.state.effects)
+    return True
 
 
 def forget(graph: Graph) -> None:

@@ -442,9 +442,18 @@ def _dict(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     return made
 
 
+def _as_index(vm: Machine, value: SymValue) -> SymValue:
+    """Return an integer of NumPy's as the int that ``operator.index`` gives; other values as they are."""
+    value = vm.realize(value)
+    if isinstance(value, SymArray) and not value.meta.shape and value.meta.dtype.kind in "iu":
+        return call_scalar(vm, operator.index, (value,), int)
+    return value
+
+
 @builtin(range)
 def _range(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     positional("range", args, kwargs, 1, 3)
+    args = tuple(_as_index(vm, arg) for arg in args)
     if any(as_dim(vm, arg) is None for arg in args):
         break_graph(because.NO_RULE, "range of other than integers")
     zero, one = Known(None, 0), Known(None, 1)
