@@ -382,9 +382,7 @@ def _only_raises(found: Capture) -> bool:
     end = found.end
     if not isinstance(end, BreakExit):
         return False
-    return end.cause.reason.code in _RAISING or leads_to_raise(
-        found.frame.listing, end.state.index
-    )
+    return end.cause.reason.code in _RAISING or leads_to_raise(found.frame.listing, end.state.index)
 
 
 def _takes_frame(found: Capture) -> bool:

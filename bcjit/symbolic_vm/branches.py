@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import bcjit.symbolic_vm.break_reasons as because
 from bcjit.bytecode import leads_to_raise, meeting_of
-from bcjit.dims import Symbol
+from bcjit.dims import Dim, Symbol
 from bcjit.fx_graph import Graph, Node
 from bcjit.meta import ArrayMeta, Meta, ScalarMeta, UnboundMeta, UnionMeta
 from bcjit.symbolic_vm.break_reasons import break_graph
@@ -79,7 +79,9 @@ def fork(
     Exit or None
         None where the sides meet, and `vm.state` is what they bring there; an exit where they end what is run.
     """
-    if isinstance(sides[1], State) and _without_raising_side(vm, frame, predicate, (sides[0], sides[1])):
+    if isinstance(sides[1], State) and _without_raising_side(
+        vm, frame, predicate, (sides[0], sides[1])
+    ):
         return None
     region = vm.region
     asked = operand(vm, predicate)[1]
@@ -204,12 +206,9 @@ class _Sides:
         places = [read_places(vm, state) for state in states]
         kinds: dict[Place, Kind] = {}
         for place in dict.fromkeys([*places[0].values, *places[1].values]):
-            found = [one.values.get(place) for one in places]
-            if found[0] is None or found[1] is None:
-                if place.heap:
-                    continue  # an object that one side made for itself
-                break_graph(because.DATA_BRANCH, "its sides have other places")
-            a, b = found
+            a, b = (one.values.get(place) for one in places)
+            if a is None or b is None:
+                continue  # in an object that one side made for itself
             if not same_value(a, b):
                 kind = join(vm, kind_of(vm, a, self.outer), kind_of(vm, b, self.outer), self.outer)
                 if kind is GONE and not place.is_local:
@@ -222,7 +221,11 @@ class _Sides:
         for graph, one in zip(self.graphs, places, strict=True):
             with vm.nested(graph):
                 spreads.append(
-                    [leaf for place, kind in kinds.items() for leaf in spread(vm, kind, one.values[place])]
+                    [
+                        leaf
+                        for place, kind in kinds.items()
+                        for leaf in spread(vm, kind, one.values[place])
+                    ]
                 )
         new_node = self._node([m for kind in kinds.values() for m in metas(kind)], spreads)
         return {place: assemble(vm, kind, new_node) for place, kind in kinds.items()}
@@ -239,8 +242,8 @@ class _Sides:
             for graph in self.graphs[::-1]:
                 forget(graph)
             return TurnEnd(None)
-        kinds: list[tuple[Meta, tuple[object, ...]]] = [(ScalarMeta(int), ())]
-        kinds += region.turn.metas()  # type: ignore[attr-defined]
+        kinds: list[tuple[Meta, tuple[Dim | None, ...]]] = [(ScalarMeta(int), ())]
+        kinds += region.turn.metas()
         differ = [
             place
             for place, (a, b) in enumerate(zip(left, right, strict=True))
@@ -257,7 +260,7 @@ class _Sides:
         return TurnEnd(tuple(operands))
 
     def _node(
-        self, kinds: list[tuple[Meta, tuple[object, ...]]], outputs: list[list[object]]
+        self, kinds: list[tuple[Meta, tuple[Dim | None, ...]]], outputs: list[list[object]]
     ) -> Callable[[Meta], Node]:
         """Append the node, and return what gives its results in order."""
         vm = self.vm
@@ -286,7 +289,7 @@ def _none(meta: Meta) -> Node:
     raise AssertionError(meta)
 
 
-def whole_meta(vm: Machine, meta: Meta, dims: tuple[object, ...]) -> Meta:
+def whole_meta(vm: Machine, meta: Meta, dims: tuple[Dim | None, ...]) -> Meta:
     """Return a leaf's facts with a symbol for each size that is not known."""
     if isinstance(meta, UnboundMeta):
         return UnboundMeta(whole_meta(vm, meta.kind, dims))

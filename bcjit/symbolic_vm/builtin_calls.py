@@ -198,9 +198,7 @@ def _better(vm: Machine, symbol: str, item: SymValue, best: SymValue) -> SymValu
     return item if truth(vm, compare(vm, symbol, item, best)) else best
 
 
-def _chosen_by_data(
-    vm: Machine, function: Callable[..., object], args: Args
-) -> SymValue | None:
+def _chosen_by_data(vm: Machine, function: Callable[..., object], args: Args) -> SymValue | None:
     """Return what `min` or `max` gives of numbers where data decide: a node that calls it; None for other arguments."""
     values = [vm.realize(arg) for arg in args]
     metas = [_number_meta(value) for value in values]

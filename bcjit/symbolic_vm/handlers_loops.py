@@ -55,9 +55,10 @@ def _for_iter(vm: Machine, frame: Frame, instruction: Instruction) -> Exit | Non
             return None if found is True else cast("Exit", found)
     item = step(vm, iterator)
     if item is None:
-        turns = vm.state.heap.get(iterator.oid)
-        if isinstance(turns, IteratorState):
-            vm.note_loop("unrolled", f"{turns.given} turns", vm.line)
+        if isinstance(iterator, SymIterator):
+            made = vm.state.heap.get(iterator.oid, iterator.initial)
+            assert isinstance(made, IteratorState)
+            vm.note_loop("unrolled", f"{made.given} turns", vm.line)
         vm.popn(2 if pair else 1)
         vm.jump(behind)
     else:

@@ -105,7 +105,9 @@ def same_object(vm: Machine, left: SymValue, right: SymValue) -> bool | None:
         return _same_place(vm, left, right)
     if isinstance(left, SymTuple) and isinstance(right, SymTuple):
         # () is one object, and what a loop or branch gives may be a tuple that was there before.
-        return None if vm.structured or vm.loops_captured or not (left.items or right.items) else False
+        return (
+            None if vm.structured or vm.loops_captured or not (left.items or right.items) else False
+        )
     fresh = (SymObject, SymNew, SymFunction, SymNamedTuple, SymSlice, SymRange, SymRandom)
     if isinstance(left, fresh) and isinstance(right, fresh):
         return False

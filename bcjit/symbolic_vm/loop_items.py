@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
 
 import bcjit.symbolic_vm.break_reasons as because
@@ -203,5 +202,3 @@ def _tree(iterator: SymValue) -> Iterator[SymIterator]:
         yield iterator
         for part in iterator.parts:
             yield from _tree(part)
-
-

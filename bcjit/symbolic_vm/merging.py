@@ -211,7 +211,7 @@ def join(vm: Machine, a: Kind, b: Kind, outer: frozenset[Symbol]) -> Kind:
     unbound = [kind is NOWHERE for kind in (a, b)]
     if any(unbound) or isinstance(a, Maybe) or isinstance(b, Maybe):
         inner = [k.kind if isinstance(k, Maybe) else k for k in (a, b) if k is not NOWHERE]
-        joined = inner[0] if len(inner) == 1 else join(vm, *inner, outer)
+        joined = inner[0] if len(inner) == 1 else join(vm, inner[0], inner[1], outer)
         return GONE if joined is GONE else Maybe(joined)
     a, b = (
         handed_over(vm, kind.value, outer) if isinstance(kind, Same) else kind for kind in (a, b)
@@ -286,7 +286,9 @@ def _spread_maybe(vm: Machine, kind: Kind, value: SymValue) -> list[object]:
     if flag is None:
         return leaves
     # What is the flag itself is UNBOUND where it must be; others are made so.
-    return [flag if _is_value_of(vm, leaf, flag) else _where_bound(vm, flag, leaf) for leaf in leaves]
+    return [
+        flag if _is_value_of(vm, leaf, flag) else _where_bound(vm, flag, leaf) for leaf in leaves
+    ]
 
 
 def _is_value_of(vm: Machine, leaf: object, node: Node) -> bool:
@@ -322,9 +324,7 @@ def _where_bound(vm: Machine, flag: Node, leaf: object) -> Node:
     )
 
 
-def assemble(
-    vm: Machine, kind: Kind, new_node: Callable[[Meta], Node]
-) -> SymValue:
+def assemble(vm: Machine, kind: Kind, new_node: Callable[[Meta], Node]) -> SymValue:
     """Return the value whose leaves are the nodes that `new_node` makes, in order; sizes that are not known get symbols."""
     if isinstance(kind, Same):
         return kind.value
@@ -356,9 +356,7 @@ def _assemble_leaf(vm: Machine, kind: Leaf, new_node: Callable[[Meta], Node]) ->
         node = new_node(meta)
         if meta.pytype is not int:
             return SymScalar(None, meta.pytype, node)
-        symbol = vm.env.symbol(
-            vm.fresh_name(node.name), "data", nonnegative=kind.nonnegative
-        )
+        symbol = vm.env.symbol(vm.fresh_name(node.name), "data", nonnegative=kind.nonnegative)
         vm.graph.bind_symbol(symbol, node, None)
         return SymScalar(None, int, symbol.expr)
     assert isinstance(meta, ArrayMeta)

@@ -42,10 +42,10 @@ from bcjit.symbolic_vm.values import (
 
 __all__ = [
     "LONGEST",
+    "add_node",
     "call_op",
     "call_scalar",
     "describe",
-    "add_node",
     "from_fact",
     "from_meta",
     "is_seen",
@@ -312,6 +312,7 @@ def from_meta(vm: Machine, node: Node, meta: Meta) -> SymValue:
         return SymArray(None, node, meta)
     if isinstance(meta, ObjectMeta):
         return SymRandom(None, meta.pytype, node)
+    assert isinstance(meta, ScalarMeta)
     if meta.pytype is int:
         return _integer(vm, node)
     return SymScalar(None, meta.pytype, node)

@@ -21,8 +21,8 @@ from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.finalisers import drop
 from bcjit.symbolic_vm.identity import holds_nan
 from bcjit.symbolic_vm.machine import Machine
-from bcjit.symbolic_vm.named_tuples import tuple_items
 from bcjit.symbolic_vm.merging import chosen
+from bcjit.symbolic_vm.named_tuples import tuple_items
 from bcjit.symbolic_vm.numpy_calls import LONGEST, call_op, describe, no_rule, slice_of
 from bcjit.symbolic_vm.operators import as_dim, fold, new_list
 from bcjit.symbolic_vm.set_history import real_set
@@ -64,7 +64,7 @@ KEY_TYPES: Final = (str, bytes, bool, int, float, type(None), tuple, type)
 MISSING: Final = object()
 
 
-def get_item(vm: Machine, value: SymValue, key: SymValue) -> SymValue:
+def get_item(vm: Machine, value: SymValue, key: SymValue) -> SymValue:  # noqa: C901 - one branch a kind of value
     """``value[key]``."""
     value = vm.realize(value)
     if isinstance(value, SymArray):
