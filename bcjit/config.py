@@ -40,6 +40,7 @@ FIELDS: Final[Mapping[str, Field]] = {
     "unroll_limit": Field(
         16, "most turns of a loop whose length is known that are unrolled", low=0
     ),
+    "loops": Field(True, "capture loops whole, as nodes of the graph, where that can be done"),
     "plain_loops": Field(True, "leave a loop to Python in which nothing was captured"),
     "optimize": Field(True, "run the passes over the graphs of backends that take optimized ones"),
     "capture_limit": Field(20_000, "most instructions interpreted in one capture", low=1),
@@ -78,6 +79,7 @@ class Config:
     part_limit: int
     inline_depth: int
     unroll_limit: int
+    loops: bool
     plain_loops: bool
     optimize: bool
     capture_limit: int

@@ -1,19 +1,23 @@
 """What is known of a value before it exists: shape and dtype of arrays, type of Python scalars; runs no user code.
 
-``ArrayMeta``, ``ScalarMeta`` and ``ObjectMeta`` are the kinds of ``Meta``; ``SourceLine`` is a user's line. This module must not
-hold values, nor know how a function computes its result.
+``ArrayMeta``, ``ScalarMeta`` and ``ObjectMeta`` are the kinds of ``Meta``, beside those of values of more than one kind:
+``UnionMeta`` and ``UnboundMeta``. ``SourceLine`` is a user's line. This module must not hold values, nor know how a function
+computes its result.
 """
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from typing import Final, Self, TypeAlias, cast
 
 import numpy as np
 
 from bcjit.dims import Dim, is_dim, product
 from bcjit.records import dataclass
 
-__all__ = ["ArrayMeta", "Meta", "ObjectMeta", "ScalarMeta", "SourceLine", "meta_of"]
+__all__ = [
+    "UNBOUND", "ArrayMeta", "Meta", "ObjectMeta", "ScalarMeta", "SourceLine", "UnboundMeta", "UnboundType", "UnionMeta",
+    "meta_of",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,79 @@ class ObjectMeta:
         return self.pytype.__name__
 
 
-Meta: TypeAlias = ArrayMeta | ScalarMeta | ObjectMeta
+@dataclass(frozen=True, slots=True)
+class UnionMeta:
+    """A scalar that is of one of several kinds: what a loop of no turn leaves, or what it computes.
+
+    Parameters
+    ----------
+    kinds
+        At least two, each once: Python scalars and NumPy scalars. They are put in one order, so that equal sets are equal.
+    """
+
+    kinds: tuple[Meta, ...]
+
+    def __post_init__(self) -> None:
+        if not all(isinstance(kind, ScalarMeta) or _is_numpy_scalar(kind) for kind in self.kinds):
+            msg = f"kinds: scalars are expected, got ({', '.join(map(str, self.kinds))})"
+            raise TypeError(msg)
+        if len(self.kinds) < 2 or len(set(self.kinds)) < len(self.kinds):
+            msg = f"kinds: at least two, each once, are expected, got ({', '.join(map(str, self.kinds))})"
+            raise ValueError(msg)
+        ordered = sorted(self.kinds, key=lambda kind: (isinstance(kind, ArrayMeta), str(kind)))
+        object.__setattr__(self, "kinds", tuple(ordered))
+
+    def __str__(self) -> str:
+        return "|".join(map(_short, self.kinds))
+
+
+@dataclass(frozen=True, slots=True)
+class UnboundMeta:
+    """A value of a kind, or the object `UNBOUND` where a local has no value."""
+
+    kind: Meta
+
+    def __post_init__(self) -> None:
+        if isinstance(self.kind, UnboundMeta):
+            msg = f"kind: that of the value is expected, got {self.kind}"
+            raise TypeError(msg)
+
+    def __str__(self) -> str:
+        text = _short(self.kind)
+        return f"({text})?" if isinstance(self.kind, UnionMeta) else f"{text}?"
+
+
+class UnboundType:
+    """The type of `UNBOUND`, its only instance."""
+
+    __slots__ = ()
+
+    def __new__(cls) -> Self:
+        """Return the only instance."""
+        return cast("Self", UNBOUND)
+
+    def __reduce__(self) -> str:
+        return "UNBOUND"  # copies, and what is loaded from a pickle, are the same object
+
+    def __repr__(self) -> str:
+        return "<unbound>"
+
+
+# What a local that has no value is in a graph that goes on without it.
+UNBOUND: Final[UnboundType] = object.__new__(UnboundType)
+
+Meta: TypeAlias = ArrayMeta | ScalarMeta | ObjectMeta | UnionMeta | UnboundMeta
+
+
+def _is_numpy_scalar(meta: Meta) -> bool:
+    return isinstance(meta, ArrayMeta) and meta.is_scalar
+
+
+def _short(meta: Meta) -> str:
+    """Return the text of one of several kinds: ``float64`` for a NumPy scalar, but ``numpy.bool``, which is not ``bool``."""
+    if not isinstance(meta, ArrayMeta) or not meta.is_scalar:
+        return str(meta)
+    return "numpy.bool" if meta.dtype.kind == "b" else str(meta.dtype)
 
 
 @dataclass(frozen=True, slots=True)

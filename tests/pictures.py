@@ -81,6 +81,9 @@ _CONSTANTS = (bool, type(None), type(Ellipsis), type(NotImplemented))
 _NAMED = (type, types.ModuleType, np.ufunc)
 
 
+_WARN_ON_WRITE = 1 << 31  # NPY_ARRAY_WARN_ON_WRITE
+
+
 class Painter:
     """Draws objects into pictures; one painter is used for all objects of one call.
 
@@ -144,6 +147,8 @@ class Painter:
     def _array(self, value: np.ndarray, path: str, depth: int) -> tuple[Picture, ...]:
         self.arrays.append((path, value))
         flags = value.flags
+        # Of what np.broadcast_arrays gives, asking whether it may be written warns.
+        writeable = "warns" if flags.num & _WARN_ON_WRITE else flags.writeable
         if value.dtype.hasobject:
             elements: Picture = tuple(
                 self.paint(item, f"{path}.flat[{i}]", depth) for i, item in enumerate(value.flat)
@@ -164,7 +169,7 @@ class Painter:
             (
                 "flags",
                 f"owndata={flags.owndata} c={flags.c_contiguous} f={flags.f_contiguous} "
-                f"writeable={flags.writeable} aligned={flags.aligned}",
+                f"writeable={writeable} aligned={flags.aligned}",
             ),
             ("base", base),
             ("elements", elements),

@@ -16,15 +16,18 @@ from bcjit.fx_graph import (
     NodeKind,
     eliminate_dead_code,
     exprs_in,
+    item_of,
     leaves,
     map_operand,
     nodes_in,
 )
-from bcjit.meta import ArrayMeta, ScalarMeta
+from bcjit.meta import ArrayMeta, ScalarMeta, UnionMeta
 
 N = Symbol("s0")
 VECTOR = ArrayMeta((N.expr,), np.dtype(float))
 FLOAT = ScalarMeta(float)
+FLOAT64 = ArrayMeta((), np.dtype(float), is_scalar=True)
+EITHER = UnionMeta((FLOAT, FLOAT64))
 
 
 def snapshot(graph):
@@ -330,12 +333,126 @@ def test_interpreter_wants_an_output():
         Interpreter(graph).run(np.zeros(1))
 
 
-@pytest.mark.parametrize("kind", [NodeKind.LOOP, NodeKind.COND])
-def test_loops_and_conds_are_refused_by_name(kind):
-    graph, _, y, z = small_graph()
-    y.kind = kind
-    graph.output((z,))
-    with pytest.raises(InternalError, match=f"{kind.value} nodes cannot be run yet: add"):
-        Interpreter(graph).run(np.zeros(1))
-    with pytest.raises(InternalError, match=f"{kind.value} nodes cannot be run yet: add"):
-        graph.to_callable()
+# Loops and branches
+
+
+def running_sum(graph, x, *, name="loop"):
+    """``for i in range(len(x)): s = s + x[i]``, with s the float 0.0 before."""
+    mark = graph.mark()
+    body = graph.subgraph()
+    i = body.input("i", ScalarMeta(int))
+    s = body.input("s", EITHER)
+    of = body.input("of", VECTOR)
+    item = body.call(operator.getitem, (of, i), meta=FLOAT64, can_fail=False)
+    total = body.call(operator.add, (s, item), meta=FLOAT64)
+    body.output((0, total))
+    loop = graph.loop((0, N.expr, 1), (0.0,), (x,), body, metas=(EITHER,), name=name)
+    result = graph.call(operator.getitem, (loop, 1), meta=EITHER, can_fail=False, name="s")
+    return mark, loop, result
+
+
+def test_loop_node_has_the_fields_of_its_kind():
+    graph, x, *_ = small_graph()
+    _, loop, result = running_sum(graph, x)
+    graph.output((result,))
+    graph.lint()
+    assert (loop.kind, loop.multi, loop.meta) == (NodeKind.LOOP, True, (ScalarMeta(int), EITHER))
+    assert (loop.has_effect, loop.visible, loop.can_fail) == (False, False, True)
+    assert loop.args == ((0, N.expr, 1), (0.0,), (x,))
+    assert loop in x.users
+    assert item_of(result) == (loop, 1)
+    assert [g.count for g in graph.nested()] == [6, 2]
+    assert [node.name for node in graph.all_calls] == [
+        "add", "mul", "loop", "getitem", "add_1", "s_1",
+    ]  # fmt: skip
+    assert Interpreter(graph).run(np.arange(4.0)) == (6.0,)
+
+
+def branch(graph, predicate, x):
+    then, orelse = graph.subgraph(), graph.subgraph()
+    inner = then.input("x", VECTOR)
+    then.call(
+        operator.iadd, (inner, 1.0), meta=VECTOR, view_of=inner, alias="same", writes=(inner,)
+    )
+    then.output((inner, 1))
+    orelse.output((orelse.input("x", VECTOR), 2))
+    return graph.cond(
+        predicate, (x,), then, orelse, metas=(VECTOR, ScalarMeta(int)), writes=(x,)
+    )  # fmt: skip
+
+
+def test_cond_node_has_the_fields_of_its_kind():
+    graph, x, *_ = small_graph()
+    p = graph.input("p", ScalarMeta(bool))
+    cond = branch(graph, p, x)
+    graph.output(
+        tuple(
+            graph.call(operator.getitem, (cond, k), meta=cond.meta[k], alias=("maybe", "fresh")[k])
+            for k in (0, 1)
+        )
+    )
+    graph.lint()
+    assert (cond.kind, cond.multi, cond.meta) == (NodeKind.COND, True, (VECTOR, ScalarMeta(int)))
+    assert (cond.has_effect, cond.visible, cond.effect_order) == (True, True, 1)
+    value = np.zeros(2)
+    (same, one), (_, two) = (Interpreter(graph).run(value, p) for p in (True, False))
+    assert (same is value, one, two, value.tolist()) == (True, 1, 2, [1.0, 1.0])
+
+
+def test_status_or_range_ends_a_loop():
+    graph = Graph()
+    over = tuple(graph.input(name, ScalarMeta(int)) for name in ("start", "stop", "step"))
+    body = graph.subgraph()
+    i = body.input("i", ScalarMeta(int))
+    last = body.input("last", ScalarMeta(int))
+    found = body.call(operator.eq, (i, 7), meta=ScalarMeta(bool))
+    status = body.call(operator.mul, (found, 2), meta=ScalarMeta(int))
+    body.output((status, body.call(operator.add, (last, i), meta=ScalarMeta(int))))
+    loop = graph.loop(over, (100,), (), body, metas=(ScalarMeta(int),))
+    items = [
+        graph.call(operator.getitem, (loop, k), meta=ScalarMeta(int)) for k in range(2)
+    ]  # fmt: skip
+    graph.output(tuple(items))
+    run = Interpreter(graph).run
+    assert run(0, 3, 1) == (0, 103)
+    assert run(5, 9, 1) == (2, 118)
+    assert run(9, 5, -1) == (2, 124)
+    assert run(3, 3, 1) == (0, 100)
+
+
+def test_truncate_undoes_bodies_with_their_names():
+    graph, x, *_ = small_graph()
+    before, marks = [snapshot(graph)], []
+    for _ in range(2):
+        mark, *_ = running_sum(graph, x)
+        marks.append(mark)
+        before.append(snapshot(graph))
+    for mark, state in zip(reversed(marks), before[1::-1], strict=True):
+        graph.truncate(mark)
+        assert snapshot(graph) == state
+
+
+def test_body_is_undone_for_itself():
+    graph, x, *_ = small_graph()
+    body = graph.subgraph()
+    inner = body.input("inner", VECTOR)
+    states = snapshot(graph), snapshot(body)
+    mark = body.mark()
+    assert body.call(np.add, (inner, inner), meta=VECTOR).name == "add_1"
+    assert graph.call(np.add, (x, x), meta=VECTOR).name == "add_2"
+    graph.erase(graph.nodes[-1])
+    body.truncate(mark)
+    assert snapshot(body) == states[1]
+    assert body.call(np.add, (inner, inner), meta=VECTOR).name == "add_1"
+
+
+def test_operands_of_a_loop_are_replaced_like_others():
+    graph, x, y, _ = small_graph()
+    p = graph.input("p", ScalarMeta(bool))
+    cond = branch(graph, p, x)
+    graph.replace_uses(x, y)
+    assert (cond.args, cond.writes) == ((p, (y,)), (y,))
+    assert cond in y.users
+    assert cond not in x.users
+    graph.erase(cond)
+    assert cond not in y.users

@@ -1,10 +1,22 @@
 """Metas of values: exact types only, and a text that says shape and dtype."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
 from bcjit.dims import Symbol
-from bcjit.meta import ArrayMeta, ScalarMeta, SourceLine, meta_of
+from bcjit.meta import (
+    UNBOUND,
+    ArrayMeta,
+    ScalarMeta,
+    SourceLine,
+    UnboundMeta,
+    UnboundType,
+    UnionMeta,
+    meta_of,
+)
 
 
 class Sub(np.ndarray):
@@ -83,3 +95,56 @@ def test_source_lines_are_short():
     assert str(SourceLine("/home/user/model.py", 12, "f")) == "model.py:12"
     assert SourceLine("C:\\src\\model.py", 3).text() == "model.py:3"
     assert str(SourceLine("<stdin>", 1)) == "<stdin>:1"
+
+
+PYTHON_FLOAT, PYTHON_BOOL = ScalarMeta(float), ScalarMeta(bool)
+FLOAT32, FLOAT64, BOOL = (
+    ArrayMeta((), np.dtype(name), is_scalar=True) for name in ("float32", "float64", "bool")
+)
+VECTOR = ArrayMeta((3,), np.dtype(float))
+EITHER = UnionMeta((FLOAT64, PYTHON_FLOAT))
+
+
+@pytest.mark.parametrize(
+    ("meta", "text"),
+    [
+        (EITHER, "float|float64"),
+        (UnionMeta((FLOAT64, FLOAT32)), "float32|float64"),
+        (UnionMeta((BOOL, PYTHON_BOOL)), "bool|numpy.bool"),
+        (UnboundMeta(FLOAT64), "float64?"),
+        (UnboundMeta(PYTHON_FLOAT), "float?"),
+        (UnboundMeta(VECTOR), "float64[3]?"),
+        (UnboundMeta(EITHER), "(float|float64)?"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_metas_of_several_kinds_say_each(meta, text):
+    assert str(meta) == text
+
+
+def test_kinds_have_no_order():
+    assert EITHER == UnionMeta((PYTHON_FLOAT, FLOAT64))
+    assert hash(EITHER) == hash(UnionMeta((PYTHON_FLOAT, FLOAT64)))
+    assert EITHER != UnionMeta((PYTHON_FLOAT, FLOAT32))
+
+
+@pytest.mark.parametrize(
+    ("make", "error"),
+    [
+        (lambda: UnionMeta((FLOAT64,)), ValueError),
+        (lambda: UnionMeta((FLOAT64, FLOAT64)), ValueError),
+        (lambda: UnionMeta((FLOAT64, VECTOR)), TypeError),
+        (lambda: UnionMeta((EITHER, FLOAT32)), TypeError),
+        (lambda: UnboundMeta(UnboundMeta(FLOAT64)), TypeError),
+    ],
+)
+def test_wrong_kinds_are_refused(make, error):
+    with pytest.raises(error, match="kind"):
+        make()
+
+
+def test_unbound_is_one_object():
+    assert repr(UNBOUND) == "<unbound>"
+    assert UnboundType() is UNBOUND
+    assert copy.deepcopy(UNBOUND) is UNBOUND
+    assert pickle.loads(pickle.dumps(UNBOUND)) is UNBOUND

@@ -18,6 +18,7 @@ from bcjit.bytecode.instruction import (
     stack_effect,
 )
 from bcjit.bytecode.listing import Listing
+from bcjit.bytecode.loops import Loop, join_of, live_in, loops_of, meeting_of
 from bcjit.bytecode.resume import CannotResume, Leave, resume_code
 
 __all__ = [
@@ -29,12 +30,17 @@ __all__ = [
     "Instruction",
     "Leave",
     "Listing",
+    "Loop",
     "Op",
     "Position",
     "Region",
     "UnsupportedPython",
     "decode",
     "encode",
+    "join_of",
+    "live_in",
+    "loops_of",
+    "meeting_of",
     "resume_code",
     "stack_effect",
 ]

@@ -14,7 +14,7 @@ from bcjit.bytecode.instruction import FOR_ITERS, JUMPS, Instruction, Op
 from bcjit.bytecode.listing import Listing
 from bcjit.records import dataclass
 
-__all__ = ["Loop", "join_of", "live_in", "loops_of", "same_places"]
+__all__ = ["Loop", "join_of", "live_in", "loops_of", "meeting_of", "same_places"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +79,16 @@ def join_of(listing: Listing, index: int, stops: frozenset[int] = frozenset()) -
     int or None
         None if only their ends are common to all ways. A way that goes round for ever has one too.
     """
+    return meeting_of(listing, _flow_of(listing).after[index], stops)
+
+
+def meeting_of(
+    listing: Listing, places: Iterable[int], stops: frozenset[int] = frozenset()
+) -> int | None:
+    """Where all ways from some places meet, one of the places itself or behind them; `stops` and the result are as of `join_of`."""
     flow = _flow_of(listing)
     tree = flow.joins.setdefault(stops, {_END: _END})
-    starts = [flow.place(successor, stops) for successor in flow.after[index]]
+    starts = [flow.place(place, stops) for place in places]
     if not all(start in tree for start in starts):
         tree.update(_post_dominators(flow, starts, stops))
     ways = [_upwards(tree, start) for start in starts]

@@ -394,10 +394,15 @@ def _frame_values(
             raise InternalError(f"{frame.op.name} cannot be resumed with a stand-in")
         stack[place] = stand_in
     nulls = tuple(value is NOTHING for value in stack)
-    spec = PartSpec(frame.code, frame.offset, nulls, frame.bound)
+    pairs = [
+        (name, value)
+        for name, recipe in zip(frame.bound, frame.variables, strict=True)
+        if (value := restorer.make(recipe)) is not NOTHING  # a local that has no value this time
+    ]
+    spec = PartSpec(frame.code, frame.offset, nulls, tuple(name for name, _ in pairs))
     cells = tuple(restorer.make(cell) for cell in frame.cells)
     values = (
-        *(restorer.make(recipe) for recipe in frame.variables),
+        *(value for _, value in pairs),
         *(value for value in stack if value is not NOTHING),
     )
     return spec, cells or None, values  # type: ignore[return-value]  # restored: cells, by their recipes

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import dis
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import CellType, CodeType, FunctionType
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ from bcjit.compiler.foreign import traceback_from_elsewhere
 from bcjit.compiler.idle_loops import idle_loop, loop_code
 from bcjit.compiler.recipes import CannotRebuild, FromSource
 from bcjit.compiler.residual import Residual, build_residual, continuations_end
+from bcjit.compiler.restore import symbols_of
 from bcjit.config import config
 from bcjit.dims import Expr, Symbol
 from bcjit.errors import BackendError, GraphBreakError, InternalError, SourceLine
@@ -434,6 +435,8 @@ def _records(found: Capture) -> tuple[dict[Node, Record | None], Record | None]:
     """Turn the positions of a capture into records, and keep in the graph what they need."""
     if not any(effect.node is not None for effect in found.end.state.effects):
         return {}, None  # what residual code does comes behind the graph
+    symbols = symbols_of(found.graph)
+    owners = {node: graph for graph in found.graph.nested() for node in graph.nodes}
     made: dict[tuple[Position, ...], Record | None] = {}
     records: dict[Node, Record | None] = {}
     end = (found.end_position,)
@@ -445,21 +448,23 @@ def _records(found: Capture) -> tuple[dict[Node, Record | None], Record | None]:
                 # What is visible by then must not be done again, so there would be no way on after a failure.
                 raise CannotRebuild("where to go on after a write")
             for operand in record.operands():
-                _keep(found.graph, operand)
+                _keep(owners, symbols, operand)
         if node is not None:
             records[node] = made[positions]
             for written in node.writes:  # what the call gives back once its warning is given
-                _keep(found.graph, written)
+                _keep(owners, symbols, written)
     return records, made[end]
 
 
-def _keep(graph: Graph, operand: Node | Expr) -> None:
-    if isinstance(operand, Node):
-        graph.keep.add(operand)
-        return
-    for symbol in operand.symbols():
-        assert isinstance(symbol, Symbol)
-        graph.keep.add(graph.symbols[symbol][0])
+def _keep(
+    owners: Mapping[Node, Graph],
+    symbols: Mapping[Symbol, tuple[Node, int | None]],
+    operand: Node | Expr,
+) -> None:
+    """Keep what a record needs in the graph that it belongs to: the whole one, or a body of a loop or branch."""
+    needed = [operand] if isinstance(operand, Node) else [symbols[s][0] for s in operand.symbols()]
+    for node in needed:
+        owners[node].keep.add(node)
 
 
 def _log_entry(record: CacheEntry) -> None:

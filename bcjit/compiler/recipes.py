@@ -19,14 +19,17 @@ from bcjit.records import dataclass
 from bcjit.symbolic_vm.values import (
     DELETED,
     DictItem,
+    IteratorState,
     Known,
     Lazy,
     Null,
     SymArray,
     SymCell,
     SymFunction,
+    SymGone,
     SymInstance,
     SymIterator,
+    SymMaybe,
     SymMethod,
     SymNamedTuple,
     SymNew,
@@ -36,6 +39,7 @@ from bcjit.symbolic_vm.values import (
     SymScalar,
     SymSlice,
     SymTuple,
+    SymUnion,
     SymValue,
     SymView,
     Unbound,
@@ -53,6 +57,7 @@ __all__ = [
     "Literal",
     "MakeFunction",
     "Nothing",
+    "Perhaps",
     "Recipe",
     "RecipeMaker",
     "Step",
@@ -89,6 +94,14 @@ class FromGraph(Recipe):
     """A value that the graph computes: a node, or an integer over the sizes of its inputs."""
 
     operand: Node | Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Perhaps(Recipe):
+    """A local that has no value where a node of the graph is `UNBOUND`; only where a graph has failed."""
+
+    flag: Node
+    value: Recipe
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +158,10 @@ class CannotRebuild(Exception):
 def walk(recipe: Recipe) -> Iterator[Recipe]:
     """Yield a recipe and all it is made of."""
     yield recipe
-    if isinstance(recipe, Build):
+    if isinstance(recipe, Perhaps):
+        yield FromGraph(recipe.flag)
+        yield from walk(recipe.value)
+    elif isinstance(recipe, Build):
         for item in recipe.items:
             yield from walk(item)
     elif isinstance(recipe, MakeFunction):
@@ -223,6 +239,12 @@ class RecipeMaker:
             return FromGraph(value.node)
         if isinstance(value, SymScalar):
             return FromGraph(value.payload)
+        if isinstance(value, SymUnion):
+            return FromGraph(value.node)
+        if isinstance(value, SymMaybe):
+            return Perhaps(value.node, self.make(value.value))
+        if isinstance(value, SymGone):
+            return Nothing()  # what goes on from here does not read it: see `symbolic_vm.loops`
         if isinstance(value, SymTuple):
             return self._build("tuple", *value.items)
         if isinstance(value, SymNamedTuple):
@@ -335,7 +357,11 @@ class RecipeMaker:
             ):
                 raise CannotRebuild("an iterator over a dict that has changed since")
         parts = tuple(self.make(part) for part in value.parts)
-        return Build("iterator", (Literal(value.kind), Literal(state), *parts), self._key())
+        assert isinstance(state, IteratorState)
+        far: Recipe = Literal(state)
+        if isinstance(state.given, Expr):  # in a turn of a loop
+            far = Build("tuple", (FromGraph(state.given), Literal(state.done)), self._key())
+        return Build("iterator", (Literal(value.kind), far, *parts), self._key())
 
     def _method(self, value: SymMethod) -> Recipe:
         function = value.func

@@ -23,12 +23,14 @@ from bcjit.compiler.recipes import (
     Literal,
     MakeFunction,
     Nothing,
+    Perhaps,
     Recipe,
     Step,
 )
 from bcjit.dims import Expr, Symbol
 from bcjit.fx_graph import Graph, Node, NodeKind, map_operand
 from bcjit.guards import Roots, fetch
+from bcjit.meta import UNBOUND
 
 if TYPE_CHECKING:
     from bcjit.symbolic_vm.values import IteratorState
@@ -44,6 +46,7 @@ __all__ = [
     "make_named_tuple",
     "make_view",
     "perform",
+    "symbols_of",
     "unbound_local",
 ]
 
@@ -89,7 +92,10 @@ def make_iterator(kind: str, state: IteratorState, *parts: object) -> Iterator[o
         made = _BUILTIN_ITERATORS[kind](*parts)
     else:
         made = iter(cast("Iterable[object]", parts[0]))
-        deque(itertools.islice(made, given), maxlen=0)
+        if hasattr(made, "__setstate__"):
+            made.__setstate__(given)
+        else:
+            deque(itertools.islice(made, given), maxlen=0)
     if done:
         deque(made, maxlen=0)
     return cast("Iterator[object]", made)
@@ -159,6 +165,15 @@ def perform(step: Step, values: tuple[object, ...]) -> None:
         key(owner, *operands)  # type: ignore[operator]
 
 
+def symbols_of(graph: Graph) -> dict[Symbol, tuple[Node, int | None]]:
+    """Return where each symbol of a graph and its bodies is read; one that is handed in to a body, where it comes from."""
+    found: dict[Symbol, tuple[Node, int | None]] = {}
+    for part in graph.nested():
+        for symbol, place in part.symbols.items():
+            found.setdefault(symbol, place)
+    return found
+
+
 class Restorer:
     """Makes the values of recipes.
 
@@ -182,7 +197,7 @@ class Restorer:
         cells: tuple[CellType, ...],
     ) -> None:
         self._roots = roots
-        self._graph = graph
+        self._symbols = symbols_of(graph)
         self._computed = computed
         self.cells = cells
         self._made: dict[int, object] = {}
@@ -197,6 +212,8 @@ class Restorer:
             return fetch(recipe.source, self._roots)
         if isinstance(recipe, FromGraph):
             return self.operand(recipe.operand)
+        if isinstance(recipe, Perhaps):
+            return NOTHING if self.operand(recipe.flag) is UNBOUND else self.make(recipe.value)
         if isinstance(recipe, Closure):
             return self.cells[recipe.slot]
         assert isinstance(recipe, Build | MakeFunction)
@@ -218,7 +235,7 @@ class Restorer:
         return operand
 
     def _symbol(self, symbol: Symbol) -> int:
-        node, axis = self._graph.symbols[symbol]
+        node, axis = self._symbols[symbol]
         value = self._computed[node]
         return value if axis is None else value.shape[axis]  # type: ignore[attr-defined, return-value]
 

@@ -154,6 +154,14 @@ class ShapeEnv:
         self._record(relation if answer else relation.negated())
         return answer
 
+    def assume(self, relation: Relation) -> None:
+        """Record as a fact what is so by construction, whatever the symbols are: an index lies in the range it counts.
+
+        A relation that has an answer already is not recorded.
+        """
+        if self.known(relation) is None:
+            self._record(relation)
+
     def known(self, relation: Relation) -> bool | None:
         """Return the truth if structure and facts imply it, else None; records nothing."""
         constant = relation.constant()

@@ -11,13 +11,14 @@ from bcjit.fx_graph.codegen import (
 )
 from bcjit.fx_graph.dependencies import dependencies, schedule
 from bcjit.fx_graph.graph import Graph, Mark
-from bcjit.fx_graph.interpreter import Interpreter
+from bcjit.fx_graph.interpreter import Interpreter, run_structured
 from bcjit.fx_graph.node import (
     Alias,
     Node,
     NodeKind,
     Operand,
     exprs_in,
+    item_of,
     leaves,
     map_operand,
     nodes_in,
@@ -39,6 +40,7 @@ __all__ = [
     "eliminate_dead_code",
     "exprs_in",
     "is_generated",
+    "item_of",
     "leaves",
     "locate_failure",
     "map_operand",
@@ -46,6 +48,7 @@ __all__ = [
     "optimize",
     "refuses_warnings",
     "returning_value",
+    "run_structured",
     "schedule",
     "to_source",
 ]

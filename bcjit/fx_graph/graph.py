@@ -3,11 +3,14 @@
 ``Graph`` is append-mostly: capture appends, and `Graph.mark` with `Graph.truncate` undo in time proportional to what
 is removed. Passes insert, replace and erase; that makes marks taken before invalid. Checking, printing and code
 generation are functions of sibling modules; the methods here are short names for them.
+
+The bodies of loops and branches are graphs of their own (``docs/design/0015-loops-and-branches.md``), made by `Graph.subgraph`: they
+know nothing of the graph around them but share its names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bcjit.errors import InternalError, SourceLine
@@ -17,6 +20,7 @@ from bcjit.fx_graph.lint import check
 from bcjit.fx_graph.names import Names
 from bcjit.fx_graph.node import Alias, Node, NodeKind, Operand, exprs_in, map_operand
 from bcjit.fx_graph.printer import target_name, to_text
+from bcjit.meta import ScalarMeta
 from bcjit.records import dataclass
 
 if TYPE_CHECKING:
@@ -81,6 +85,17 @@ class Graph:
         self._names = Names()
         self._effects = 0
         self._edits = 0
+
+    def subgraph(self) -> Graph:
+        """Return an empty graph for a body, whose names are none of this graph's nor of its other bodies.
+
+        The names given out are logged once for all graphs that share them. So marks are undone in reverse order of all that was
+        appended to any of these graphs: truncate a body before the graph around it, and take a mark of the outer graph before a body is begun to
+        undo both.
+        """
+        made = Graph()
+        made._names = self._names
+        return made
 
     # Building
 
@@ -162,6 +177,76 @@ class Graph:
         )
         return self._place(node, before)
 
+    def loop(
+        self,
+        over: tuple[Operand, Operand, Operand] | None,
+        carried: tuple[Operand, ...],
+        free: tuple[Operand, ...],
+        body: Graph,
+        *,
+        metas: tuple[Meta, ...],
+        writes: tuple[Node, ...] = (),
+        draws: bool = False,
+        line: SourceLine | None = None,
+        name: str = "loop",
+        before: Node | None = None,
+    ) -> Node:
+        """Append (or insert before a node) a loop; its results ``(status, *carried)`` are read by `operator.getitem` nodes.
+
+        Parameters
+        ----------
+        over
+            Start, stop and step of the range; None where only a status ends the loop.
+        carried
+            What is handed from turn to turn, before the first.
+        free
+            What each turn reads of the graph around it.
+        body
+            ``body(index if over, *carried, *free) -> (status, *carried)``, complete; a status that is not 0 ends the loop.
+        metas
+            Of the carried values: what holds for each of them before, between and after the turns.
+        writes, draws
+            Operands whose memory the body may write, and whether it draws.
+        """
+        return self._structured(
+            NodeKind.LOOP, (over, tuple(carried), tuple(free)), (body,), (ScalarMeta(int), *metas),
+            writes, draws=draws, line=line, name=name, before=before,
+        )  # fmt: skip
+
+    def cond(
+        self,
+        predicate: Operand,
+        free: tuple[Operand, ...],
+        then: Graph,
+        orelse: Graph,
+        *,
+        metas: tuple[Meta, ...],
+        writes: tuple[Node, ...] = (),
+        draws: bool = False,
+        line: SourceLine | None = None,
+        name: str = "cond",
+        before: Node | None = None,
+    ) -> Node:
+        """Append (or insert before a node) a branch; its results are read by `operator.getitem` nodes.
+
+        Parameters
+        ----------
+        predicate
+            Asked once, as Python's ``if`` asks.
+        free
+            What the sides read of the graph around them; each side has all of it as inputs.
+        then, orelse
+            The sides, complete, with as many outputs each.
+        metas
+            Of the results, whichever side ran.
+        writes, draws
+            Operands whose memory a side may write, and whether one draws.
+        """
+        return self._structured(
+            NodeKind.COND, (predicate, tuple(free)), (then, orelse), tuple(metas),
+            writes, draws=draws, line=line, name=name, before=before,
+        )  # fmt: skip
+
     def output(self, values: tuple[Operand, ...], *, line: SourceLine | None = None) -> Node:
         """Append the output node: the graph returns the tuple of `values`."""
         name = self._names.new("output")
@@ -181,14 +266,31 @@ class Graph:
 
     @property
     def calls(self) -> tuple[Node, ...]:
-        """The call nodes, in order; loops and conds are calls of their bodies."""
+        """The call nodes of this graph itself, in order; a loop or cond is one, whatever is in its bodies."""
         skipped = (NodeKind.INPUT, NodeKind.CONST, NodeKind.OUTPUT)
         return tuple(node for node in self.nodes if node.kind not in skipped)
 
     @property
+    def all_calls(self) -> tuple[Node, ...]:
+        """The call nodes in program order, each loop and cond in front of those of its bodies."""
+        found: list[Node] = []
+        for node in self.calls:
+            found.append(node)
+            for body in node.bodies:
+                found.extend(body.all_calls)
+        return tuple(found)
+
+    @property
     def count(self) -> int:
-        """The number of call nodes."""
-        return len(self.calls)
+        """The number of call nodes, those of bodies included."""
+        return len(self.all_calls)
+
+    def nested(self) -> Iterator[Graph]:
+        """Yield this graph and all bodies in it, each before its own bodies."""
+        yield self
+        for node in self.nodes:
+            for body in node.bodies:
+                yield from body.nested()
 
     @property
     def output_node(self) -> Node | None:
@@ -319,6 +421,16 @@ class Graph:
         return f"<Graph: {len(self.inputs)} inputs, {self.count} calls>"
 
     # Inside
+
+    def _structured(
+        self, kind: NodeKind, args: tuple[Operand, ...], bodies: tuple[Graph, ...], metas: tuple[Meta, ...],
+        writes: tuple[Node, ...], *, draws: bool, line: SourceLine | None, name: str, before: Node | None,
+    ) -> Node:  # fmt: skip
+        node = Node(
+            kind, self._names.new(name), args=args, bodies=bodies, meta=metas, multi=True,
+            writes=tuple(writes), draws=draws, visible=bool(writes) or draws, line=line,
+        )  # fmt: skip
+        return self._place(node, before)
 
     def _place(self, node: Node, before: Node | None = None) -> Node:
         if before is None:

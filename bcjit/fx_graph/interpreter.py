@@ -1,9 +1,14 @@
-"""Runs a graph node by node; a second implementation for tests and a base for passes, not a fast path."""
+"""Runs a graph node by node; a second implementation for tests and a base for passes, not a fast path.
+
+`run_structured` runs one loop or branch for backends that know no bodies.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+import functools
+import itertools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from bcjit.dims import Expr
 from bcjit.errors import InternalError
@@ -15,7 +20,41 @@ if TYPE_CHECKING:
 
     from bcjit.fx_graph.graph import Graph
 
-__all__ = ["Interpreter"]
+__all__ = ["Interpreter", "run_structured"]
+
+RunBody: TypeAlias = "Callable[..., tuple[object, ...]]"
+
+
+def run_structured(
+    node: Node,
+    args: tuple[object, ...],
+    bodies: Sequence[RunBody] | None = None,
+) -> tuple[object, ...]:
+    """Run a loop or a branch on the values of its operands; return its results.
+
+    Parameters
+    ----------
+    args
+        Like ``node.args``, with values in the place of nodes and symbolic integers.
+    bodies
+        What runs each of ``node.bodies``: takes its inputs, returns the tuple of its outputs. Their own Python functions by
+        default.
+    """
+    run = [body.to_callable() for body in node.bodies] if bodies is None else bodies
+    if node.kind is NodeKind.COND:
+        predicate, free = cast("tuple[object, tuple[object, ...]]", args)
+        return run[0](*free) if predicate else run[1](*free)
+    over, carried, free = cast("_LoopArgs", args)
+    turns = itertools.repeat(()) if over is None else ((index,) for index in range(*over))
+    status: object = 0
+    for index in turns:
+        status, *carried = run[0](*index, *carried, *free)  # type: ignore[assignment]
+        if status != 0:
+            break
+    return (status, *carried)
+
+
+_LoopArgs: TypeAlias = "tuple[tuple[int, int, int] | None, tuple[object, ...], tuple[object, ...]]"
 
 
 class Interpreter:
@@ -47,12 +86,18 @@ class Interpreter:
         raise InternalError("the graph has no output")
 
     def run_node(self, node: Node, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
-        """Return the value of a constant or a call."""
+        """Return the value of a constant, a call, a loop or a branch."""
         if node.kind is NodeKind.CONST:
             return node.target
         if node.kind is NodeKind.CALL:
             return cast("Callable[..., object]", node.target)(*args, **kwargs)
-        raise InternalError(f"{node.kind.value} nodes cannot be run yet: {node.name}")
+        return run_structured(
+            node, args, [functools.partial(self.run_body, b) for b in node.bodies]
+        )
+
+    def run_body(self, body: Graph, *inputs: object) -> tuple[object, ...]:
+        """Return the outputs of the body of a loop or branch: run by another of this class."""
+        return type(self)(body).run(*inputs)
 
     def fetch(self, operand: Operand) -> object:
         """Return the run-time value of an operand."""

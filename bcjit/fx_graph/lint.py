@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from bcjit.dims import Symbol
 from bcjit.fx_graph.dependencies import misplaced
-from bcjit.fx_graph.node import Node, NodeKind, exprs_in, leaves
-from bcjit.meta import ArrayMeta, ObjectMeta, ScalarMeta
+from bcjit.fx_graph.node import Node, NodeKind, exprs_in, item_of, leaves
+from bcjit.meta import ArrayMeta, ObjectMeta, ScalarMeta, UnboundMeta, UnionMeta
 
 if TYPE_CHECKING:
     from bcjit.fx_graph.graph import Graph
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["CHECKS", "check"]
 
 Check: TypeAlias = "Callable[[Graph], Iterator[str]]"
+
+_METAS: Final = (ArrayMeta, ScalarMeta, ObjectMeta, UnionMeta, UnboundMeta)
 
 
 def _definitions(graph: Graph) -> Iterator[str]:
@@ -67,7 +69,7 @@ def _users(graph: Graph) -> Iterator[str]:
 def _metas(graph: Graph) -> Iterator[str]:
     """Every value has a meta, and only values are used."""
     for node in graph.nodes:
-        if not all(isinstance(meta, ArrayMeta | ScalarMeta | ObjectMeta) for meta in node.meta):
+        if not all(isinstance(meta, _METAS) for meta in node.meta):
             yield f"{node.name} has a meta of the wrong type: {node.meta}"
         wanted = 0 if node.kind is NodeKind.OUTPUT else 1
         simple = node.kind in (NodeKind.INPUT, NodeKind.CONST, NodeKind.OUTPUT)
@@ -100,6 +102,8 @@ def _symbols(graph: Graph) -> Iterator[str]:
     owned = set(graph.nodes)
     for symbol, (node, axis) in graph.symbols.items():
         meta = node.meta[0] if node.meta and not node.multi else None
+        if isinstance(meta, UnboundMeta):
+            meta = meta.kind  # read only where there is a value
         if node not in owned:
             yield f"symbol {symbol} is read from {node.name}, which is no node of this graph"
         elif axis is None and meta != ScalarMeta(int):
@@ -133,7 +137,9 @@ def _memory(graph: Graph) -> Iterator[str]:
                 yield f"{node.name} writes {written.name}, which is not among its operands"
             elif not isinstance(meta, ArrayMeta) or meta.is_scalar:
                 yield f"{node.name} writes {written.name}, which is no array"
-        if (node.view_of is None) != (node.alias == "fresh"):
+        # What a loop or a branch gives may be any memory handed in: there is no one operand to name.
+        from_body = node.alias == "maybe" and item_of(node) is not None
+        if (node.view_of is None) != (node.alias == "fresh") and not from_body:
             of = node.view_of.name if node.view_of is not None else None
             yield f"{node.name} has alias {node.alias!r} but is view of {of}"
         elif node.view_of is not None and node.view_of not in used:

@@ -7,6 +7,7 @@ types) of operands. Dictionary keys are constants. Every other object is a const
 from __future__ import annotations
 
 import enum
+import operator
 from collections.abc import Callable, Iterator
 from dataclasses import field
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from bcjit.meta import Meta
 
 __all__ = [
-    "Alias", "Node", "NodeKind", "Operand", "exprs_in", "leaves", "map_operand", "nodes_in",
+    "Alias", "Node", "NodeKind", "Operand", "exprs_in", "item_of", "leaves", "map_operand", "nodes_in",
 ]  # fmt: skip
 
 Operand: TypeAlias = object
@@ -51,13 +52,16 @@ class Node:
     target: object = None  # CALL: a callable; CONST: the value; else None
     args: tuple[Operand, ...] = ()
     kwargs: dict[str, Operand] = field(default_factory=dict)
-    bodies: tuple[Graph, ...] = ()  # LOOP, COND: closed graphs, with inputs of their own
+    # Closed graphs with inputs of their own. LOOP: args are (over, carried, free), COND: (predicate, free); see note 0015.
+    bodies: tuple[Graph, ...] = ()
     # One for each result. Empty: the result is None and is not used (operator.setitem).
     meta: tuple[Meta, ...] = ()
     # The value is a tuple (or list) of results, read by operator.getitem nodes; else len(meta) <= 1.
     multi: bool = False
     users: dict[Node, None] = field(default_factory=dict)  # an ordered set
-    view_of: Node | None = None  # the operand whose memory the result shares, or may share
+    # The operand whose memory the result shares, or may share. None with alias "maybe" is an item of a LOOP or COND
+    # that may be any memory handed in to it.
+    view_of: Node | None = None
     alias: Alias = "fresh"  # how: not at all, a view, perhaps (reshape), or the very same object
     writes: tuple[Node, ...] = ()  # operands whose memory the call writes
     draws: bool = False  # the call advances a random stream, or makes one: never dropped, merged or done again
@@ -141,3 +145,12 @@ def nodes_in(operand: Operand) -> Iterator[Node]:
 def exprs_in(operand: Operand) -> Iterator[Expr]:
     """Yield the symbolic integers in an operand, from left to right."""
     return (leaf for leaf in leaves(operand) if isinstance(leaf, Expr))
+
+
+def item_of(node: Node) -> tuple[Node, int] | None:
+    """Return the loop or branch of which a node is a result, and which one; None if it is none."""
+    if node.target is operator.getitem and len(node.args) == 2:
+        of, index = node.args
+        if isinstance(of, Node) and of.bodies and type(index) is int:
+            return of, index
+    return None

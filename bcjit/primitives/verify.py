@@ -118,6 +118,7 @@ def _fact(leaf: object) -> object:
         return meta
     if isinstance(meta, ObjectMeta):
         return MetaObject(meta.pytype)
+    assert isinstance(meta, ArrayMeta)
     return MetaValue(meta.shape, meta.dtype, is_scalar=meta.is_scalar)
 
 

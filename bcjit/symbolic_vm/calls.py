@@ -30,6 +30,7 @@ from bcjit.symbolic_vm.numpy_calls import call_op, describe
 from bcjit.symbolic_vm.refusals import refusal
 from bcjit.symbolic_vm.state import Frame, State
 from bcjit.symbolic_vm.subscripts import dict_items, write_contents
+from bcjit.symbolic_vm.unions import has_union, over_kinds
 from bcjit.symbolic_vm.values import (
     UNBOUND,
     DictItem,
@@ -188,6 +189,9 @@ def _call_known(
     if _is_hashable_builtin(target):
         rule = BUILTINS.get(target)
         if rule is not None:
+            given = [vm.realize(arg) if isinstance(arg, Lazy) else arg for arg in args]
+            if has_union(given):
+                return over_kinds(vm, given, lambda args: rule(vm, tuple(args), kwargs))
             return rule(vm, args, kwargs)
     op = ops.lookup(target)
     if op is not None:

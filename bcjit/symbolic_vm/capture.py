@@ -13,7 +13,8 @@ from bcjit.fx_graph import Graph, Node
 from bcjit.guards import Guard, GuardKind, Roots, Source, SourceKind
 from bcjit.records import dataclass
 from bcjit.symbolic_vm.handlers import CALL_OPS, HANDLERS, LOOP_HEADS, PROLOGUE
-from bcjit.symbolic_vm.machine import Machine, Settings
+from bcjit.symbolic_vm.loops import complete_locals, enter_loop
+from bcjit.symbolic_vm.machine import LeaveLoops, Machine, Settings
 from bcjit.symbolic_vm.realize import outside_cell, realize
 from bcjit.symbolic_vm.state import (
     BreakExit,
@@ -124,7 +125,11 @@ def capture(
     """
     no_generators: frozenset[int] = frozenset()
     while True:
-        found = _attempt(Roots(values, func, closure), spec, settings, no_generators)
+        try:
+            found = _attempt(Roots(values, func, closure), spec, settings, no_generators)
+        except LeaveLoops as leave:
+            settings.left_loops.update(leave.heads)
+            continue
         state = found.end.state if isinstance(found.end, BreakExit) else None
         born = frozenset() if state is None else frozenset(suspended_generators(state))
         if born <= no_generators:
@@ -137,7 +142,17 @@ def _attempt(
 ) -> Capture:
     """Capture once. A generator that would have to live on behind the end cannot be made again: its making is left out."""
     func = roots.func
-    vm = Machine(roots, HANDLERS, realize, CALL_OPS, PROLOGUE, LOOP_HEADS, settings)
+    vm = Machine(
+        roots,
+        HANDLERS,
+        realize,
+        CALL_OPS,
+        PROLOGUE,
+        LOOP_HEADS,
+        enter_loop,
+        complete_locals,
+        settings,
+    )
     vm.no_generators = no_generators
     vm.continues = spec.offset is not None
     frame = Frame(
@@ -158,7 +173,7 @@ def _attempt(
     return Capture(
         spec=spec,
         frame=frame,
-        graph=vm.graph,
+        graph=vm.root,
         guards=(*_needed(vm.guards), *vm.relation_guards()),
         input_sources=dict(vm.input_sources),
         input_values=input_values,

@@ -9,6 +9,7 @@ from typing import cast
 import bcjit.symbolic_vm.break_reasons as because
 from bcjit.bytecode import Instruction, Op
 from bcjit.guards import Source, SourceKind
+from bcjit.symbolic_vm.branches import fork, may_fork
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.builtin_calls import items_of
 from bcjit.symbolic_vm.calls import call
@@ -16,7 +17,7 @@ from bcjit.symbolic_vm.handler_table import argument_count, argument_name, handl
 from bcjit.symbolic_vm.identity import identical
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import describe
-from bcjit.symbolic_vm.operators import truth
+from bcjit.symbolic_vm.operators import is_data, truth
 from bcjit.symbolic_vm.realize import outside_cell
 from bcjit.symbolic_vm.state import Exit, Frame, ReturnExit
 from bcjit.symbolic_vm.subscripts import (
@@ -144,16 +145,24 @@ def _jump(vm: Machine, frame: Frame, instruction: Instruction) -> None:
     vm.jump(argument_count(instruction))
 
 
-@handles(Op.POP_JUMP_IF_TRUE)
-def _pop_jump_if_true(vm: Machine, frame: Frame, instruction: Instruction) -> None:
-    if truth(vm, vm.pop()):
+@handles(Op.POP_JUMP_IF_TRUE, Op.POP_JUMP_IF_FALSE)
+def _pop_jump_if(vm: Machine, frame: Frame, instruction: Instruction) -> Exit | None:
+    jumps_if = instruction.op is Op.POP_JUMP_IF_TRUE
+    value = vm.pop()
+    answer = _truth_or_data(vm, frame, value)
+    if answer is None:
+        ways = vm.state.at(argument_count(instruction)), vm.state
+        return fork(vm, frame, value, ways if jumps_if else ways[::-1])
+    if answer is jumps_if:
         vm.jump(argument_count(instruction))
+    return None
 
 
-@handles(Op.POP_JUMP_IF_FALSE)
-def _pop_jump_if_false(vm: Machine, frame: Frame, instruction: Instruction) -> None:
-    if not truth(vm, vm.pop()):
-        vm.jump(argument_count(instruction))
+def _truth_or_data(vm: Machine, frame: Frame, value: SymValue) -> bool | None:
+    """Return the truth of a value; None where data decide, and the branch is to be a node."""
+    if may_fork(vm, frame) and is_data(vm, value):
+        return None
+    return truth(vm, value)
 
 
 @handles(Op.POP_JUMP_IF_NONE, Op.POP_JUMP_IF_NOT_NONE)
@@ -165,11 +174,19 @@ def _pop_jump_if_none(vm: Machine, frame: Frame, instruction: Instruction) -> No
 
 
 @handles(Op.JUMP_IF_TRUE_OR_POP, Op.JUMP_IF_FALSE_OR_POP)
-def _jump_or_pop(vm: Machine, frame: Frame, instruction: Instruction) -> None:
-    if truth(vm, vm.state.stack[-1]) is (instruction.op is Op.JUMP_IF_TRUE_OR_POP):
+def _jump_or_pop(vm: Machine, frame: Frame, instruction: Instruction) -> Exit | None:
+    jumps_if = instruction.op is Op.JUMP_IF_TRUE_OR_POP
+    value = vm.state.stack[-1]
+    answer = _truth_or_data(vm, frame, value)
+    if answer is None:
+        stays = vm.state.at(argument_count(instruction))
+        vm.pop()
+        return fork(vm, frame, value, (stays, vm.state) if jumps_if else (vm.state, stays))
+    if answer is jumps_if:
         vm.jump(argument_count(instruction))
     else:
         vm.pop()
+    return None
 
 
 @handles(Op.RETURN_VALUE)

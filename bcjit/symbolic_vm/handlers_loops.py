@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, cast
 
 import bcjit.symbolic_vm.break_reasons as because
 from bcjit.bytecode import FOR_ITERS, Instruction, Op
@@ -10,6 +10,7 @@ from bcjit.config import config
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.handler_table import argument_count, argument_name, handles
 from bcjit.symbolic_vm.iterators import get_iter, is_iterator, step, turns_left
+from bcjit.symbolic_vm.loops import capture_for
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import describe
 from bcjit.symbolic_vm.state import Exit, Frame, ReturnExit, YieldExit
@@ -19,6 +20,7 @@ from bcjit.symbolic_vm.values import (
     Known,
     SymGenerator,
     SymInstance,
+    SymIterator,
     SymTuple,
     SymValue,
 )
@@ -35,23 +37,28 @@ def _get_iter(vm: Machine, frame: Frame, instruction: Instruction) -> None:
 
 
 @handles(*FOR_ITERS)
-def _for_iter(vm: Machine, frame: Frame, instruction: Instruction) -> None:
-    """Unroll a short loop over what was made here; another one is cut, and Python asks the iterator."""
+def _for_iter(vm: Machine, frame: Frame, instruction: Instruction) -> Exit | None:
+    """Unroll a short loop over what was made here, capture a longer one whole; else it is cut, and Python asks the iterator."""
     pair = instruction.op is Op.FOR_ITER_PAIR
     iterator = vm.realize(vm.state.stack[-2 if pair else -1])
     behind = argument_count(instruction)
     if not is_iterator(iterator):
         break_graph(because.LOOP, f"over {describe(iterator)}")
-    if not isinstance(iterator, SymGenerator):
+    if isinstance(iterator, SymIterator):
         turns, body = turns_left(vm, iterator), behind - vm.state.index
         if turns > config.unroll_limit or vm.steps + turns * body > _BUDGET:
-            break_graph(because.LOOP, f"over {describe(iterator)}")
+            vm.state = vm.state.at(vm.state.index - 1)
+            found = capture_for(vm, frame, vm.state.index, iterator)
+            if found is None:
+                break_graph(because.LOOP, f"over {describe(iterator)}")
+            return None if found is True else cast("Exit", found)
     item = step(vm, iterator)
     if item is None:
         vm.popn(2 if pair else 1)
         vm.jump(behind)
     else:
         vm.push(item)
+    return None
 
 
 @handles(Op.LOAD_FAST_AND_CLEAR)

@@ -12,6 +12,7 @@ from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.finalisers import drop
 from bcjit.symbolic_vm.handler_table import argument_count, argument_name, handles
 from bcjit.symbolic_vm.machine import Machine
+from bcjit.symbolic_vm.merging import bound_value
 from bcjit.symbolic_vm.state import Effect, Frame
 from bcjit.symbolic_vm.subscripts import delete_from_dict, set_in_dict
 from bcjit.symbolic_vm.values import (
@@ -23,6 +24,8 @@ from bcjit.symbolic_vm.values import (
     Lazy,
     Null,
     SymCell,
+    SymGone,
+    SymMaybe,
     SymObject,
     SymValue,
 )
@@ -72,9 +75,15 @@ def _local(frame: Frame, name: str) -> int:
 
 @handles(Op.LOAD_FAST)
 def _load_fast(vm: Machine, frame: Frame, instruction: Instruction) -> None:
-    value = vm.state.locals[_local(frame, argument_name(instruction))]
+    slot = _local(frame, argument_name(instruction))
+    value = vm.state.locals[slot]
     if value is UNBOUND:
         break_graph(because.UNBOUND_NAME, argument_name(instruction))
+    if isinstance(value, SymGone):
+        break_graph(because.LOOP, f"{argument_name(instruction)} is another kind of thing in each turn")
+    if isinstance(value, SymMaybe):
+        value = bound_value(vm, value)
+        vm.set_local(slot, value)
     vm.push(value)
 
 
@@ -88,8 +97,11 @@ def _store_fast(vm: Machine, frame: Frame, instruction: Instruction) -> None:
 
 @handles(Op.DELETE_FAST)
 def _delete_fast(vm: Machine, frame: Frame, instruction: Instruction) -> None:
-    if vm.state.locals[_local(frame, argument_name(instruction))] is UNBOUND:
+    value = vm.state.locals[_local(frame, argument_name(instruction))]
+    if value is UNBOUND or isinstance(value, SymGone):
         break_graph(because.UNBOUND_NAME, argument_name(instruction))
+    if isinstance(value, SymMaybe):
+        bound_value(vm, value)
     vm.set_local(_local(frame, argument_name(instruction)), UNBOUND)
 
 

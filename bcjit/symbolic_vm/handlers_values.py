@@ -9,6 +9,7 @@ from typing import Any, Final, cast
 import bcjit.symbolic_vm.break_reasons as because
 from bcjit.bytecode import Instruction, Op
 from bcjit.symbolic_vm.attribute_writes import delete_attribute, set_attribute
+from bcjit.symbolic_vm.branches import may_fork
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.builtin_calls import extend_list, items_of
 from bcjit.symbolic_vm.calls import call_setter, get
@@ -21,6 +22,7 @@ from bcjit.symbolic_vm.operators import (
     compare,
     contains,
     fold,
+    is_data,
     length,
     new_list,
     truth,
@@ -77,11 +79,12 @@ def _unary_invert(vm: Machine, frame: Frame, instruction: Instruction) -> None:
 @handles(Op.TO_BOOL)
 def _to_bool(vm: Machine, frame: Frame, instruction: Instruction) -> None:
     value = vm.realize(vm.pop())
-    data = isinstance(value, SymArray) or (
-        isinstance(value, SymScalar) and not vm.is_integer(value)
-    )
-    if data and not _is_jump(frame.listing.instructions[vm.state.index]):
-        if isinstance(value, SymScalar) and value.pytype is bool:
+    if is_data(vm, value):
+        if _is_jump(frame.listing.instructions[vm.state.index]):
+            if not may_fork(vm, frame):
+                truth(vm, value)  # it breaks
+            vm.push(value)  # the jump asks it
+        elif isinstance(value, SymScalar) and value.pytype is bool:
             vm.push(value)
         else:
             vm.push(call_scalar(vm, operator.truth, (value,), bool))

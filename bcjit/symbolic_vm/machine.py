@@ -10,7 +10,7 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import field, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -50,6 +50,7 @@ from bcjit.symbolic_vm.values import (
     Lazy,
     SymCell,
     SymGenerator,
+    SymGone,
     SymObject,
     SymScalar,
     SymTuple,
@@ -62,10 +63,15 @@ if TYPE_CHECKING:
     from bcjit.meta import Meta
     from bcjit.symbolic_vm.state import Frame
 
-__all__ = ["Machine", "Mark", "Settings", "holds_cell"]
+__all__ = ["LeaveLoops", "LoopEntry", "Machine", "Mark", "Settings", "holds_cell"]
 
 Handler = Callable[["Machine", "Frame", "Instruction"], Exit | None]
 Realizer = Callable[["Machine", Lazy], SymValue]
+# Captures the loop that begins at the present instruction: None if none does, or it is not captured whole; else how the frame goes
+# on: an exit, or True where the state is that behind the loop.
+LoopEntry = Callable[["Machine", "Frame"], "Exit | bool | None"]
+# Makes locals whole that may have no value, before a break.
+Completer = Callable[["Machine"], None]
 
 # A name whose module is imported when it is first read (3.15+).
 _LAZY_IMPORT: Final = getattr(types, "LazyImportType", None)
@@ -79,6 +85,8 @@ class Settings:
     inlines_compiled: bool = True  # False: a compiled function that is called keeps its own backend
     # Offsets of instructions at which the graph is cut wherever that is possible; for tests that break everywhere.
     break_at: frozenset[int] = frozenset()
+    # Loops that are left to Python: what has failed once is not tried again.
+    left_loops: set[LoopKey] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +94,22 @@ class Mark:
     """A moment of a capture to go back to."""
 
     state: State
-    graph: GraphMark
+    graphs: tuple[GraphMark, ...]  # of the whole graph, and of those of the loops and branches around here
     env: tuple[int, int]
     guards: int
     journal: int
     fact_lines: int
+
+
+LoopKey = tuple[str, int, str, int]  # file, first line and name of the code, index of the loop's head
+
+
+class LeaveLoops(Exception):
+    """A capture cannot end as it did: it is to be made anew with these loops left to Python."""
+
+    def __init__(self, heads: frozenset[LoopKey]) -> None:
+        super().__init__(heads)
+        self.heads = heads
 
 
 class Machine:
@@ -110,6 +129,10 @@ class Machine:
         The instructions that set a frame up; a capture never stops at one.
     loop_heads
         The instructions that decide by themselves whether a loop takes another turn.
+    loops
+        Asked before each instruction; see `LoopEntry`.
+    complete
+        See `Completer`.
     settings
         See `Settings`.
     """
@@ -122,11 +145,15 @@ class Machine:
         call_ops: frozenset[Op],
         prologue: frozenset[Op],
         loop_heads: frozenset[Op],
+        loops: LoopEntry,
+        complete: Completer,
         settings: Settings,
     ) -> None:
         self.roots = roots
         self.settings = settings
-        self.graph = Graph()
+        self.root = Graph()  # the whole graph: inputs are made there
+        self.graph = self.root  # the one that is being written: of a side of a branch or a turn of a loop within it
+        self.graphs = (self.root,)
         self.env = ShapeEnv()
         self.guards: list[Guard] = []
         self.fact_lines: list[SourceLine] = []
@@ -146,6 +173,8 @@ class Machine:
         self._call_ops = call_ops
         self._prologue = prologue
         self._loop_heads = loop_heads
+        self._loops = loops
+        self._complete = complete
         self._journal: list[Callable[[], object]] = []
         self._realized: dict[Source, SymValue] = {}
         self._guarded: set[Guard] = set()
@@ -164,8 +193,11 @@ class Machine:
         self.outside_cells_written: tuple[SymCell, ...] = ()
         # Calls at these instructions of the outermost frame make no generator here: one would have to live on.
         self.no_generators: frozenset[int] = frozenset()
+        self.loops_captured: set[LoopKey] = set()
         self._passed: list[set[int]] = []  # of each frame, the instructions interpreted
         self._inside_builtin = 0
+        self._regions: list[Region] = []
+        self.loop_notes: list[tuple[SourceLine, str, str]] = []
         self.continues = False  # whether the part begins behind a break
         self.constructing: list[int] = []  # the depths of the frames that are at a call of a class
 
@@ -174,7 +206,7 @@ class Machine:
         """Return the present moment."""
         return Mark(
             self.state,
-            self.graph.mark(),
+            tuple(graph.mark() for graph in self.graphs),
             self.env.mark(),
             len(self.guards),
             len(self._journal),
@@ -186,7 +218,8 @@ class Machine:
         self.state = mark.state
         while len(self._journal) > mark.journal:
             self._journal.pop()()
-        self.graph.truncate(mark.graph)
+        for graph, point in zip(self.graphs[::-1], mark.graphs[::-1], strict=True):
+            graph.truncate(point)
         self.env.truncate(mark.env)
         for guard in self.guards[mark.guards :]:
             self._guarded.discard(guard)
@@ -268,15 +301,24 @@ class Machine:
 
     def decide(self, relation: Relation) -> bool:
         """Answer a question about symbolic integers; an answer taken from the hints becomes a guard."""
+        answer = self.ask(relation)
+        if answer is None:
+            break_graph(because.MUST_KNOW, f"whether {relation}")
+        return answer
+
+    def ask(self, relation: Relation) -> bool | None:
+        """Answer a question as `decide` does; None if it depends on data."""
         try:
             return self.env.decide(relation)
         except Undecidable:
-            break_graph(because.MUST_KNOW, f"whether {relation}")
+            return None
 
     def relation_guards(self) -> list[Guard]:
         """Return the facts about symbolic integers as guards."""
         found = []
         for fact, line in zip(self.env.facts, self.fact_lines, strict=True):
+            if not fact.symbols() <= self.symbol_sources.keys():
+                continue  # assumed of what is counted in the graph: see `ShapeEnv.assume`
             symbols = tuple(
                 (symbol, self.symbol_sources[symbol])
                 for symbol in sorted(fact.symbols(), key=lambda s: s.name)
@@ -394,7 +436,7 @@ class Machine:
 
     def graph_input(self, name: str, meta: Meta, source: Source, obj: object) -> Node:
         """Make a graph input that is read from `source`, where there is `obj` now."""
-        node = self.graph.input(name, meta)
+        node = self.root.input(name, meta)
         self.input_sources[node] = source
         self.input_values[node] = obj
         self.undoable(
@@ -534,11 +576,59 @@ class Machine:
         self.state = state
         self.positions.append(Position(region.frame, state))
         self._passed.append(set())
+        self._regions.append(region)
         try:
             return (self._run(region),)
         finally:
+            self._regions.pop()
             self._passed.pop()
             self.positions.pop()
+            self.state, self._line = outer, line
+
+    @property
+    def region(self) -> Region:
+        """The region that is being run."""
+        return self._regions[-1]
+
+    @property
+    def structured(self) -> bool:
+        """Whether what is run now is part of a loop or branch that is a node."""
+        return len(self.graphs) > 1
+
+    @contextmanager
+    def nested(self, graph: Graph) -> Iterator[None]:
+        """Write into another graph, one of a loop or a branch."""
+        outer = self.graph
+        self.graph = graph
+        self.graphs = (*self.graphs, graph)
+        try:
+            yield
+        finally:
+            self.graphs = self.graphs[:-1]
+            self.graph = outer
+
+    def run_nested(
+        self, graph: Graph, start: State | Callable[[], Exit | None], region: Region
+    ) -> Exit:
+        """Run a side of a branch or a turn of a loop of the present frame, writing into a graph of its own.
+
+        It begins with a state, or with what `start` does and the state that leaves.
+        """
+        outer, line, position = self.state, self._line, self.positions[-1]
+        self._passed.append(set())
+        self._regions.append(region)
+        try:
+            with self.nested(graph):
+                found = None
+                if isinstance(start, State):
+                    self.state = start
+                else:
+                    found = start()
+                return self._run(region) if found is None else found
+        finally:
+            self._regions.pop()
+            self._passed.pop()
+            self.positions[-1] = position
             self.state, self._line = outer, line
 
     def _run(self, region: Region) -> Exit:
@@ -549,7 +639,8 @@ class Machine:
         group = -1
         line: SourceLine | None = None
         passed = self._passed[-1]
-        while self.state.index not in region.stop:
+        begins = region.begins_at_stop
+        while begins or self.state.index not in region.stop:
             instruction = instructions[self.state.index]
             passed.add(self.state.index)
             starts = instruction.offset != group
@@ -569,14 +660,19 @@ class Machine:
                     self._stop_at(instruction, because.CAPTURE_LIMIT, limit)
                 if starts and instruction.offset in asked:
                     self._stop_at(instruction, because.ASKED, "")
-                leave = self._step(frame, instruction)
+                entered = None if begins else self._loops(self, frame)
+                begins = False
+                if entered is not None and not isinstance(entered, Exit):
+                    continue
+                leave = self._step(frame, instruction) if entered is None else entered
             except GraphBreak as cause:
                 if cause.line is None:
                     cause.line = self._line
                 callee = self.callee
-                if frame.inlined:
+                if frame.inlined or region.nested:
                     raise
                 self.truncate(mark)
+                self._must_be_whole()
                 self.end_position = self.positions[-1]
                 # A fresh one: the traceback of the other holds frames, and with them the user's objects.
                 # Its line is where this frame is cut, also if an inlined call was the reason.
@@ -586,6 +682,17 @@ class Machine:
                 self.end_position = self.positions[-1]
                 return leave
         return FallExit(self.state)
+
+    def _must_be_whole(self) -> None:
+        """Capture anew, without a loop behind which a local would have to be made again that is not known here."""
+        if any(isinstance(value, SymGone) for value in self.state.locals):
+            raise LeaveLoops(frozenset(self.loops_captured))
+        self._complete(self)
+
+    def note_loop(self, how: str, why: str, line: SourceLine | None) -> None:
+        """Remember for the report what became of a loop."""
+        self.loop_notes.append((line or self.line, how, why))
+        self.undoable(self.loop_notes.pop)
 
     def _stop_at(self, instruction: Instruction, reason: str, context: str) -> None:
         """Give up an instruction before it is tried; those before it stay captured."""

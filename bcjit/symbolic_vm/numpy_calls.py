@@ -16,13 +16,14 @@ import bcjit.symbolic_vm.break_reasons as because
 from bcjit import ops
 from bcjit.dims import Expr
 from bcjit.fx_graph import Node, NodeKind, nodes_in
-from bcjit.meta import ArrayMeta, Meta, ObjectMeta, ScalarMeta
+from bcjit.meta import ArrayMeta, Meta, ObjectMeta, ScalarMeta, UnionMeta
 from bcjit.ops.index_tricks import INDEXED
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.data_sizes import bind_sizes, check_readable, require, with_known_sizes
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.random_generators import generator_node, is_generator
 from bcjit.symbolic_vm.state import Effect, State
+from bcjit.symbolic_vm.unions import has_union, over_kinds
 from bcjit.symbolic_vm.values import (
     Known,
     SymArray,
@@ -34,6 +35,7 @@ from bcjit.symbolic_vm.values import (
     SymScalar,
     SymSlice,
     SymTuple,
+    SymUnion,
     SymValue,
     SymView,
 )
@@ -43,7 +45,9 @@ __all__ = [
     "call_op",
     "call_scalar",
     "describe",
+    "add_node",
     "from_fact",
+    "is_seen",
     "no_rule",
     "operand",
     "slice_of",
@@ -67,6 +71,8 @@ def operand(vm: Machine, value: SymValue) -> tuple[object, object]:  # noqa: C90
         if isinstance(value.payload, Expr):
             return value.payload, value.payload
         return ScalarMeta(value.pytype), value.payload
+    if isinstance(value, SymUnion):
+        return UnionMeta(value.kinds), value.node
     if isinstance(value, Known):
         if type(value.value) is tuple:
             seen, held = _operands(vm, tuple(Known(None, v) for v in value.value))
@@ -130,6 +136,9 @@ def call_op(
 ) -> SymValue:
     """Record one call of a function of the op table and return its result."""
     kwargs = kwargs or {}
+    given = [vm.realize(arg) for arg in args]
+    if has_union(given):
+        return over_kinds(vm, given, lambda args: call_op(vm, op, target, args, kwargs))
     seen, held = _operands(vm, args)
     pairs = {name: operand(vm, value) for name, value in kwargs.items()}
     try:
@@ -149,7 +158,7 @@ def call_op(
     if (
         # The part starts again if nobody can have seen anything of it; else it goes on at this call.
         _has_several(inferred, writes)
-        or (writes and _is_seen(vm.state))
+        or (writes and is_seen(vm.state))
         or any(map(_from_outside, writes))
     ) and not _resumes_after_flag(
         vm, target, inferred, writes, held, {name: pair[1] for name, pair in pairs.items()}
@@ -328,7 +337,7 @@ def add_node(
 ) -> Node:
     """Append a call node, with a bail-out record if something visible came before it."""
     before = vm.state.effects
-    seen = _is_seen(vm.state)
+    seen = is_seen(vm.state)
     node = vm.graph.call(
         target,
         args,
@@ -355,7 +364,7 @@ def add_node(
     return node
 
 
-def _is_seen(state: State) -> bool:
+def is_seen(state: State) -> bool:
     """Whether the graph has done something that others can see; effects without a node are done behind it."""
     return any(effect.node is not None for effect in state.effects)
 
@@ -453,8 +462,10 @@ def _is_all_or_apart(vm: Machine, writes: Sequence[Node], operands: object) -> b
 def _overlap(vm: Machine, left: Node, right: Node) -> bool:
     """Whether two inputs share memory now; that they do not is guarded where anything is written."""
     owners = _owner(left), _owner(right)
-    if any(owner.kind is not NodeKind.INPUT for owner in owners):
+    if not all(map(_from_outside, owners)):
         return False
+    if not all(owner in vm.input_values for owner in owners):
+        return True  # what is handed from turn to turn, or chosen by a branch, may be any of them
     one, other = (vm.input_values[owner] for owner in owners)
     arrays = isinstance(one, np.ndarray) and isinstance(other, np.ndarray)
     return arrays and np.may_share_memory(one, other)
@@ -473,7 +484,8 @@ def _both_from_outside(one: Node, other: Node) -> bool:
 
 def _from_outside(node: Node) -> bool:
     """Whether a node's memory may be that of an input: others can see what is written there."""
-    return _owner(node).kind is NodeKind.INPUT
+    owner = _owner(node)
+    return owner.kind is NodeKind.INPUT or owner.alias == "maybe"
 
 
 def _stream_from_outside(node: Node) -> bool:
@@ -557,6 +569,8 @@ def describe(value: SymValue) -> str:
         return str(value.meta)
     if isinstance(value, SymScalar):
         return value.pytype.__name__
+    if isinstance(value, SymUnion):
+        return str(UnionMeta(value.kinds))
     if isinstance(value, Known):
         return type(value.value).__name__
     if isinstance(value, SymInstance | SymNamedTuple | SymObject | SymNew | SymRandom | SymView):

@@ -20,6 +20,7 @@ from bcjit.symbolic_vm.identity import holds_nan, same_object
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import call_op, call_scalar, describe, no_rule
 from bcjit.symbolic_vm.set_history import real_set
+from bcjit.symbolic_vm.unions import has_union, over_kinds
 from bcjit.symbolic_vm.values import (
     Known,
     SymArray,
@@ -31,6 +32,7 @@ from bcjit.symbolic_vm.values import (
     SymScalar,
     SymSlice,
     SymTuple,
+    SymUnion,
     SymValue,
     SymView,
 )
@@ -41,6 +43,7 @@ __all__ = [
     "compare",
     "contains",
     "from_dim",
+    "is_data",
     "length",
     "truth",
     "unary",
@@ -143,6 +146,8 @@ def _too_large(symbol: str, left: object, right: object) -> bool:
 def binary(vm: Machine, symbol: str, left: SymValue, right: SymValue) -> SymValue:
     """``left <symbol> right``; in-place forms end in ``=``."""
     left, right = vm.realize(left), vm.realize(right)
+    if has_union((left, right)):
+        return over_kinds(vm, (left, right), lambda pair: binary(vm, symbol, *pair))
     plain = symbol.removesuffix("=")
     if _foldable(left) and _foldable(right):
         assert isinstance(left, Known)
@@ -226,11 +231,14 @@ def _integer_binary(  # noqa: C901 - one branch an operator
 ) -> SymValue:
     a, b = as_dim(vm, left), as_dim(vm, right)
     if a is None or b is None:
-        return break_graph(because.NO_RULE, f"{symbol} of a bool that depends on data")
+        return _node_binary(vm, symbol, left, right)
     if symbol in ("+", "-", "*"):
         return from_dim(vm, BINARY[symbol](a, b))
     if symbol in ("//", "%", "/"):
-        if not vm.decide(Relation("!=", b, 0)):
+        divides = vm.ask(Relation("!=", b, 0))
+        if divides is None:
+            return _node_binary(vm, symbol, left, right)
+        if not divides:
             break_graph(because.WOULD_RAISE, "division by zero")
         if symbol == "/":
             return call_scalar(vm, operator.truediv, (left, right), float)
@@ -253,11 +261,25 @@ def _integer_binary(  # noqa: C901 - one branch an operator
     return call_scalar(vm, BINARY[symbol], (left, right), int)
 
 
+def _node_binary(vm: Machine, symbol: str, left: SymValue, right: SymValue) -> SymValue:
+    """Record an operation of ints and bools about which nothing can be decided; what would raise fails at run time."""
+    types = {_number_type(left), _number_type(right)}
+    if symbol in ("**", "@"):
+        break_graph(because.NO_RULE, f"{symbol} of ints that depend on data")
+    pytype: type = float if symbol == "/" else int
+    if symbol in ("&", "|", "^") and types == {bool}:
+        pytype = bool
+    return call_scalar(vm, BINARY[symbol], (left, right), pytype)
+
+
 def _shift(vm: Machine, symbol: str, left: SymValue, right: SymValue) -> SymValue:
     a, b = as_dim(vm, left), as_dim(vm, right)
     assert a is not None
     assert b is not None
-    if not vm.decide(Relation("<=", 0, b)):
+    positive = vm.ask(Relation("<=", 0, b))
+    if positive is None:
+        return _node_binary(vm, symbol, left, right)
+    if not positive:
         break_graph(because.WOULD_RAISE, "negative shift count")
     if isinstance(b, int) and b <= _SHIFT_BITS:
         return from_dim(vm, a * 2**b if symbol == "<<" else floor_divide(a, 2**b))
@@ -320,6 +342,8 @@ def new_list(vm: Machine, items: tuple[SymValue, ...]) -> SymObject:
 def unary(vm: Machine, symbol: str, value: SymValue) -> SymValue:
     """``-x``, ``+x``, ``~x``."""
     value = vm.realize(value)
+    if isinstance(value, SymUnion):
+        return over_kinds(vm, (value,), lambda one: unary(vm, symbol, *one))
     if _foldable(value):
         assert isinstance(value, Known)
         if symbol == "~" and type(value.value) is bool:
@@ -336,12 +360,16 @@ def unary(vm: Machine, symbol: str, value: SymValue) -> SymValue:
             return from_dim(vm, dim)
         if value.pytype in (float, complex) and symbol != "~":
             return call_scalar(vm, UNARY[symbol], (value,), value.pytype, can_fail=False)
+        if value.pytype is int or (value.pytype is bool and symbol != "~"):
+            return call_scalar(vm, UNARY[symbol], (value,), int, can_fail=False)
     return no_rule(f"{symbol}{describe(value)}", value)
 
 
 def compare(vm: Machine, symbol: str, left: SymValue, right: SymValue) -> SymValue:
     """``left <symbol> right``."""
     left, right = vm.realize(left), vm.realize(right)
+    if has_union((left, right)):
+        return over_kinds(vm, (left, right), lambda pair: compare(vm, symbol, *pair))
     if _foldable(left) and _foldable(right):
         assert isinstance(left, Known)
         assert isinstance(right, Known)
@@ -350,7 +378,10 @@ def compare(vm: Machine, symbol: str, left: SymValue, right: SymValue) -> SymVal
         return _array_binary_compare(vm, symbol, left, right)
     a, b = as_dim(vm, left), as_dim(vm, right)
     if a is not None and b is not None:
-        return Known(None, _decide_compare(vm, symbol, a, b))
+        answer = _ask_compare(vm, symbol, a, b)
+        if answer is not None:
+            return Known(None, answer)
+        return call_scalar(vm, COMPARE[symbol], (left, right), bool, can_fail=False)
     if _is_number(left) and _is_number(right):
         if complex in (_number_type(left), _number_type(right)) and symbol not in ("==", "!="):
             break_graph(because.WOULD_RAISE, "order of complex numbers")
@@ -362,12 +393,12 @@ def compare(vm: Machine, symbol: str, left: SymValue, right: SymValue) -> SymVal
     return no_rule(f"{describe(left)} {symbol} {describe(right)}", left, right)
 
 
-def _decide_compare(vm: Machine, symbol: str, a: Dim, b: Dim) -> bool:
+def _ask_compare(vm: Machine, symbol: str, a: Dim, b: Dim) -> bool | None:
     if symbol in (">", ">="):
         a, b = b, a
         symbol = {">": "<", ">=": "<="}[symbol]
     relation: RelationOp = symbol  # type: ignore[assignment]
-    return vm.decide(Relation(relation, a, b))
+    return vm.ask(Relation(relation, a, b))
 
 
 def _array_binary_compare(vm: Machine, symbol: str, left: SymValue, right: SymValue) -> SymValue:
@@ -460,9 +491,17 @@ def truth(vm: Machine, value: SymValue) -> bool:
         return bool(size.value)
     if isinstance(value, SymFunction | SymMethod | SymSlice):
         return True
-    if isinstance(value, SymArray | SymScalar):
+    if isinstance(value, SymArray | SymScalar | SymUnion):
         return break_graph(because.DATA_BRANCH, describe(value))
     return no_rule(f"truth of {describe(value)}", value)
+
+
+def is_data(vm: Machine, value: SymValue) -> bool:
+    """Whether the truth of a value depends on what the graph computes."""
+    value = vm.realize(value)
+    if isinstance(value, SymScalar) and isinstance(value.payload, Expr):
+        return vm.ask(Relation("!=", value.payload, 0)) is None
+    return isinstance(value, SymArray | SymScalar | SymUnion)
 
 
 def length(vm: Machine, value: SymValue) -> SymValue:

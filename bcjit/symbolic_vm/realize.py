@@ -104,7 +104,7 @@ def _integer(vm: Machine, value: Lazy) -> SymValue:
     node = vm.graph_input(name, ScalarMeta(int), source, value.obj)
     symbol = vm.env.symbol(vm.fresh_name(node.name), "input", value.obj, nonnegative=False)
     vm.bind_symbol(symbol, source)
-    vm.graph.bind_symbol(symbol, node, None)
+    vm.root.bind_symbol(symbol, node, None)
     return SymScalar(source, int, symbol.expr)
 
 
@@ -182,7 +182,7 @@ def _array(vm: Machine, value: Lazy) -> SymValue:
     meta = ArrayMeta(tuple(shape), array.dtype)
     node = vm.graph_input(name, meta, source, array)
     for symbol, axis in symbols:
-        vm.graph.bind_symbol(symbol, node, axis)
+        vm.root.bind_symbol(symbol, node, axis)
     return SymArray(source, node, meta)
 
 

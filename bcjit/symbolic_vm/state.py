@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, fields, replace
 from types import CodeType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from bcjit.records import dataclass
 from bcjit.symbolic_vm.values import (
@@ -38,6 +38,8 @@ __all__ = [
     "Region",
     "ReturnExit",
     "State",
+    "Turn",
+    "TurnEnd",
     "YieldExit",
     "join",
     "suspended_generators",
@@ -132,12 +134,27 @@ class Position:
     state: State
 
 
+class Turn(Protocol):
+    """A turn of a loop that is being traced."""
+
+    stop: frozenset[int]  # where it ends: the loop's head, and the ways out
+
+    def end(self, exit_: Exit) -> TurnEnd:
+        """Return the end of one of the ways through the turn."""
+
+
 @dataclass(frozen=True, slots=True)
 class Region:
-    """The instructions to run: those of `frame`, up to (not including) the indices in `stop`."""
+    """The instructions to run: those of `frame`, up to (not including) the indices in `stop`.
+
+    Of a nested region, a side of a branch or a turn of a loop, a break is no exit: it gives up what the region is part of.
+    """
 
     frame: Frame
     stop: frozenset[int] = frozenset()
+    nested: bool = False
+    begins_at_stop: bool = False  # the first instruction is one of `stop`, and is run
+    turn: Turn | None = None  # that it is part of
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +191,14 @@ class YieldExit:
     value: SymValue
 
 
-Exit = ReturnExit | BreakExit | FallExit | YieldExit
+@dataclass(frozen=True, slots=True)
+class TurnEnd:
+    """A turn of a loop ends, on whatever way: its status and what is carried, as operands; None if the trace is to be made anew."""
+
+    operands: tuple[object, ...] | None
+
+
+Exit = ReturnExit | BreakExit | FallExit | YieldExit | TurnEnd
 
 
 class JoinError(Exception):

@@ -8,6 +8,9 @@
     ├── Known                     the object itself is known: a literal, or guarded
     ├── SymArray                  an ndarray or a NumPy scalar: a node of the graph
     ├── SymScalar                 a Python int, float, complex or bool that is only known symbolically
+    ├── SymUnion                  a number whose kind depends on the way that led here: Python's or one of NumPy's
+    ├── SymMaybe                  a local that has a value on some ways only
+    ├── SymGone                   a local that has a value which is not known here
     ├── SymTuple, SymSlice, SymRange
     ├── SymNamedTuple             a named tuple of NumPy's
     ├── SymObject                 a list, dict, set or deque; its contents are in the state's heap
@@ -35,10 +38,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from bcjit.records import dataclass
 
 if TYPE_CHECKING:
-    from bcjit.dims import Expr
+    from bcjit.dims import Dim, Expr
     from bcjit.fx_graph import Node
     from bcjit.guards import Source
-    from bcjit.meta import ArrayMeta
+    from bcjit.meta import ArrayMeta, Meta
     from bcjit.symbolic_vm.state import Frame
 
 __all__ = [
@@ -56,8 +59,10 @@ __all__ = [
     "SymCell",
     "SymFunction",
     "SymGenerator",
+    "SymGone",
     "SymInstance",
     "SymIterator",
+    "SymMaybe",
     "SymMethod",
     "SymNamedTuple",
     "SymNew",
@@ -67,6 +72,7 @@ __all__ = [
     "SymScalar",
     "SymSlice",
     "SymTuple",
+    "SymUnion",
     "SymValue",
     "SymView",
     "Unbound",
@@ -122,6 +128,27 @@ class SymScalar(SymValue):
 
     pytype: type
     payload: Node | Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SymUnion(SymValue):
+    """A number that is of one of several kinds, which depends on data: of Python's, or a NumPy scalar."""
+
+    node: Node
+    kinds: tuple[Meta, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SymMaybe(SymValue):
+    """What a local holds that has a value on some of the ways here: at run time `node` is ``UNBOUND`` on the others."""
+
+    value: SymValue
+    node: Node
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SymGone(SymValue):
+    """A local has a value at run time that is not known here: it must not be read, and the frame cannot be made again."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -233,9 +260,12 @@ class SymIterator(SymValue):
 
 
 class IteratorState(NamedTuple):
-    """How often an iterator was asked successfully, and whether it is exhausted."""
+    """How often an iterator was asked successfully, and whether it is exhausted.
 
-    given: int
+    A symbolic number in a turn of a loop that is a node: it is made again there, and not asked.
+    """
+
+    given: Dim
     done: bool = False
 
 
