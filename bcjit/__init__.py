@@ -17,6 +17,13 @@ from bcjit.api import (
 )
 from bcjit.backends import list_backends, register_backend
 from bcjit.config import config
+from bcjit.structured import (
+    cond,
+    fori_loop,
+    map,  # noqa: A004 - as above
+    scan,
+    while_loop,
+)
 
 __all__ = [
     "CompiledCallable",
@@ -24,14 +31,19 @@ __all__ = [
     "PlainFunction",
     "__version__",
     "compile",
+    "cond",
     "config",
     "disable",
     "errors",
     "explain",
+    "fori_loop",
     "graph_break",
     "list_backends",
+    "map",
     "register_backend",
     "reset",
+    "scan",
+    "while_loop",
 ]
 
 __version__ = "0.1.0.dev0"

@@ -34,6 +34,9 @@ _LEFT_ALONE: Final = (sys.stdlib_module_names | {"numpy", "bcjit", "_pytest", "p
 }
 
 
+_FORMS: Final = "bcjit.structured"
+
+
 def why_unsupported() -> str | None:
     """Return why nothing can be compiled in this interpreter, None if all is well.
 
@@ -62,10 +65,12 @@ def may_compile_callee(function: FunctionType) -> bool:
     """Whether a function that a compiled one calls may be compiled by itself.
 
     The standard library, NumPy's own Python code and the machinery around us stay as they are: there is nothing to gain,
-    and their frames are looked at by name.
+    and their frames are looked at by name. Our loops and branches as functions are code of the program's that we wrote.
     """
     module = function.__globals__.get("__name__")
-    return not (isinstance(module, str) and module.partition(".")[0] in _LEFT_ALONE)
+    return module == _FORMS or not (
+        isinstance(module, str) and module.partition(".")[0] in _LEFT_ALONE
+    )
 
 
 # ---- whole scripts -------------------------------------------------------------------------------
@@ -78,11 +83,11 @@ _OWN: Final = os.path.join(os.path.dirname(__file__), "")  # noqa: PTH118, PTH12
 def is_eligible(code: CodeType, function: FunctionType) -> bool:
     """Whether frames of a function may be captured when a whole script is run.
 
-    The script and the pure-Python packages it uses are; the standard library, NumPy and bcjit are not.
+    The script and the pure-Python packages it uses are; the standard library, NumPy and bcjit (but for its forms of loops) are not.
     """
     filename = code.co_filename
     if filename.startswith(_OWN):
-        return False
+        return function.__globals__.get("__name__") == _FORMS
     if filename.startswith(_STDLIB):
         inside = filename[len(_STDLIB) :].replace("\\", "/").split("/", 1)[0]
         return inside in _INSTALLED and may_compile_callee(function)
