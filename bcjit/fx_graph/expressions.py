@@ -164,7 +164,7 @@ class Renderer:
     def _value(self, node: Node) -> tuple[str, bool]:
         if node.kind is NodeKind.OUTPUT:
             return self._operand(node.args)
-        plain = not node.kwargs and bool(node.args) and isinstance(node.args[0], Node)
+        plain = not node.kwargs and any(isinstance(arg, Node | Expr) for arg in node.args[:2])
         special = self._special(node) if plain else None
         return special if special is not None else (self._call(node), True)
 
@@ -177,6 +177,8 @@ class Renderer:
         sign = PREFIX.get(node.target)
         if sign is not None and not rest:
             return f"{sign}{self._atom(first)}", False
+        if not isinstance(first, Node):
+            return None
         if node.target is operator.getitem and len(rest) == 1:
             return f"{self._owner(first)}[{self._subscript(rest[0])}]", True
         attribute = _attribute(node)
