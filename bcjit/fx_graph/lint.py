@@ -17,6 +17,7 @@ from bcjit.meta import ArrayMeta, ObjectMeta, ScalarMeta, UnboundMeta, UnionMeta
 
 if TYPE_CHECKING:
     from bcjit.fx_graph.graph import Graph
+    from bcjit.meta import Meta
 
 __all__ = ["CHECKS", "check"]
 
@@ -127,7 +128,7 @@ def _arity(node: Node, body: Graph) -> Iterator[str]:
         handed = (over is not None) + len(carried) + len(free)  # type: ignore[arg-type]  # tuples
         held = body.inputs[over is not None :][: len(carried)]  # type: ignore[arg-type]
         for one, meta in zip(held, node.meta[1:], strict=False):
-            if one.meta != (meta,):
+            if not _alike(one.meta[0], meta):
                 yield f"{one.name} is {one.meta[0]}, but {node.name} carries {meta}"
         if over is not None and body.inputs and body.inputs[0].meta != (ScalarMeta(int),):
             yield f"{body.inputs[0].name} is the index, and no int"
@@ -142,6 +143,15 @@ def _arity(node: Node, body: Graph) -> Iterator[str]:
         yield f"it has {len(body.inputs)} inputs, but is handed {handed} values"
     if len(body.outputs) != len(node.meta):
         yield f"it has {len(body.outputs)} outputs, but {node.name} gives {len(node.meta)}"
+
+
+def _alike(one: Meta, other: Meta) -> bool:
+    """Whether two metas are of one kind: a size has another symbol in a body than around it."""
+    if isinstance(one, UnboundMeta) and isinstance(other, UnboundMeta):
+        return _alike(one.kind, other.kind)
+    if isinstance(one, ArrayMeta) and isinstance(other, ArrayMeta):
+        return (one.dtype, one.ndim, one.is_scalar) == (other.dtype, other.ndim, other.is_scalar)
+    return one == other
 
 
 def _structured(node: Node) -> Iterator[str]:
