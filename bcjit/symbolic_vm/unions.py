@@ -54,7 +54,10 @@ def over_kinds(
         break_graph(because.NO_RULE, "a number whose kind depends on data")
     for node in made:
         node.can_fail = node.can_fail or can_fail
-    found = tuple(dict.fromkeys(metas))
+    # What one kind gives may itself be of several: of max(), where data decide.
+    found = tuple(
+        dict.fromkeys(k for m in metas for k in (m.kinds if isinstance(m, UnionMeta) else (m,)))
+    )
     if len(found) == 1:
         return value
     if None in found or any(isinstance(m, ArrayMeta) and not m.is_scalar for m in found):
