@@ -65,6 +65,8 @@ def over_kinds(
     node = made[-1]
     kinds = UnionMeta(tuple(meta for meta in found if meta is not None)).kinds
     node.meta = (UnionMeta(kinds),)
+    for symbol in [s for s, read in vm.graph.symbols.items() if read == (node, None)]:
+        del vm.graph.symbols[symbol]  # it was an int for the last of the kinds only
     return SymUnion(None, node, kinds)
 
 
