@@ -83,9 +83,12 @@ def fork(
     Exit or None
         None where the sides meet, and `vm.state` is what they bring there; an exit where they end what is run.
     """
-    if isinstance(sides[1], State) and may_fail:
-        if _without_raising_side(vm, frame, predicate, (sides[0], sides[1])):
-            return None
+    if (
+        may_fail
+        and isinstance(sides[1], State)
+        and _without_raising_side(vm, frame, predicate, (sides[0], sides[1]))
+    ):
+        return None
     region = vm.region
     asked = operand(vm, predicate)[1]
     outer = frozenset(vm.env.symbols)
