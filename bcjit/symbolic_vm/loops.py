@@ -277,6 +277,7 @@ class _Capture:
         self.behind: int | None = None  # where a `for` loop goes on
         self.counter: Counter | None = None
         self.width = 0  # slots of the iterator on the stack
+        self.writes = False  # or draws
 
     def run(self) -> Exit | None:
         """Capture the loop: the exit of `fork`, or None where `vm.state` is that behind it."""
@@ -437,6 +438,7 @@ class _Capture:
             draws=any(call.draws for call in body.all_calls),
             line=vm.line,
         )
+        self.writes = node.has_effect
         vm.state = self.outside
         finish(vm, node)
         inside = sum(not one.bodies for one in body.all_calls)
@@ -473,7 +475,10 @@ class _Capture:
         rest = (
             states[1] if len(states) == 2 else lambda: self._choose(codes[1:], states[1:], status)
         )
-        return fork(vm, self.frame, took, (states[0], rest), tuple(s.index for s in states))
+        # Where the graph fails here, Python begins the loop again, which must not have written what is still there then.
+        may_fail = not (is_seen(vm.state) and self.writes)
+        indices = tuple(s.index for s in states)
+        return fork(vm, self.frame, took, (states[0], rest), indices, may_fail=may_fail)
 
     def _took(self, status: Node, code: int) -> SymValue:
         """Return whether the loop was left in a way."""
