@@ -12,6 +12,7 @@ from bcjit.config import config
 from bcjit.fx_graph import Graph
 from bcjit.guards import describe
 from bcjit.records import dataclass
+from bcjit.symbolic_vm import LoopReport
 
 __all__ = ["Explanation", "RecompileReport", "explanation_of", "report_of"]
 
@@ -32,6 +33,8 @@ class PartReport:
         How it ends: ``"returns"``, or the break's code, title, line and context.
     effects
         What it changes that others see.
+    loops
+        What became of the loops it came to: captured whole, unrolled or left in Python, and why.
     hits, bailouts
         How often it was reused (the call it was captured in does not count), and how often its graph failed and
         plain code ran instead.
@@ -44,12 +47,14 @@ class PartReport:
     graph: str
     ends: str
     effects: tuple[str, ...]
+    loops: tuple[LoopReport, ...]
     hits: int
     bailouts: int
 
     def as_dict(self) -> dict[str, object]:
-        """Return the fields as a dict."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        """Return the fields as plain data."""
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        return {**fields, "loops": [loop.as_dict() for loop in self.loops]}
 
 
 def _part_report(entry: CacheEntry) -> PartReport:
@@ -61,6 +66,7 @@ def _part_report(entry: CacheEntry) -> PartReport:
         graph=entry.graph.text(),
         ends=_ending(entry),
         effects=entry.effects,
+        loops=entry.loops,
         hits=entry.hits,
         bailouts=entry.bailouts,
     )
@@ -126,6 +132,7 @@ class Explanation:
             else:
                 lines.append("  no array work")
             lines += [f"  effect: {effect}" for effect in part.effects]
+            lines += [f"  {row}" for row in _loop_rows(part)]
             lines.append(f"  ends: {part.ends}")
         lines += [f"plain: {_problem_text(problem)}" for problem in self.problems]
         return "\n".join(lines)
@@ -187,12 +194,13 @@ class RecompileReport:
             f"{self.function}: {_count(len(self.parts), 'compiled variant')},"
             f" {_count(len(self.recompilations), 'recompilation')}"
         ]
-        lines += [
-            f"  {part.where}: {_count(part.nodes, 'node')}, reused {_count(part.hits, 'time')}"
-            + (f", {_count(part.bailouts, 'bail-out')}" if part.bailouts else "")
-            + f", {part.ends}"
-            for part in self.parts
-        ]
+        for part in self.parts:
+            lines.append(
+                f"  {part.where}: {_count(part.nodes, 'node')}, reused {_count(part.hits, 'time')}"
+                + (f", {_count(part.bailouts, 'bail-out')}" if part.bailouts else "")
+                + f", {part.ends}"
+            )
+            lines += [f"    {row}" for row in _loop_rows(part)]
         lines += [f"  {m.line} compiled again: {m.sentence}" for m in self.recompilations]
         if self.plain_calls:
             lines.append(
@@ -201,6 +209,11 @@ class RecompileReport:
             )
         lines += [f"  plain: {_problem_text(problem)}" for problem in self.problems]
         return "\n".join(lines)
+
+
+def _loop_rows(part: PartReport) -> Iterator[str]:
+    """Yield a sentence for each loop: one that is captured for several calls of its function has one."""
+    yield from dict.fromkeys(loop.text() for loop in part.loops)
 
 
 def _count(number: int, what: str) -> str:

@@ -33,6 +33,7 @@ from bcjit.records import dataclass
 from bcjit.symbolic_vm.aliasing import Changed, holds_root, relation
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.finalisers import has_finaliser
+from bcjit.symbolic_vm.loop_report import How, LoopReport
 from bcjit.symbolic_vm.state import (
     BreakExit,
     Effect,
@@ -197,7 +198,7 @@ class Machine:
         self._passed: list[set[int]] = []  # of each frame, the instructions interpreted
         self._inside_builtin = 0
         self._regions: list[Region] = []
-        self.loop_notes: list[tuple[SourceLine, str, str]] = []
+        self.loop_notes: list[LoopReport] = []
         self.continues = False  # whether the part begins behind a break
         self.constructing: list[int] = []  # the depths of the frames that are at a call of a class
 
@@ -689,9 +690,9 @@ class Machine:
             raise LeaveLoops(frozenset(self.loops_captured))
         self._complete(self)
 
-    def note_loop(self, how: str, why: str, line: SourceLine | None) -> None:
+    def note_loop(self, how: How, why: str, line: SourceLine | None, trips: str = "") -> None:
         """Remember for the report what became of a loop."""
-        self.loop_notes.append((line or self.line, how, why))
+        self.loop_notes.append(LoopReport(line or self.line, how, why, trips))
         self.undoable(self.loop_notes.pop)
 
     def _stop_at(self, instruction: Instruction, reason: str, context: str) -> None:
