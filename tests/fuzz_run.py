@@ -1,9 +1,10 @@
-"""Runs the programs of `fuzzer` and `array_fuzzer` plain and compiled, and makes one that differs small; it writes none itself.
+"""Runs the programs of `fuzzer`, `array_fuzzer` and `loop_fuzzer` plain and compiled, and makes one that differs small; it writes none itself.
 
 By hand (each batch in a process of its own, so that a crash is found too)::
 
     python -m tests.fuzzer --count 1000 --seed 7
     python -m tests.array_fuzzer --count 1000 --seed 7
+    python -m tests.loop_fuzzer --count 1000 --seed 7
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from typing import Any, Final
 
 import array_fuzzer
 import fuzzer
+import loop_fuzzer
 from differential import Arguments, Setting, World, args, compare, observe
 from programs import PRELUDE, module_from
 from under_test import (
@@ -99,8 +101,9 @@ def world_of(source: str, chosen: Sequence[int] | None = None) -> World:
 
 
 def _array_world(source: str, chosen: Sequence[int] | None) -> World:
-    """Return a fresh world of a program of `array_fuzzer`, which says itself how it is called."""
-    module = module_from(PRELUDE + array_fuzzer.PRELUDE + source, "arrays")
+    """Return a fresh world of a program of `array_fuzzer` or `loop_fuzzer`, which says itself how it is called."""
+    prelude = PRELUDE + array_fuzzer.PRELUDE + loop_fuzzer.PRELUDE
+    module = module_from(prelude + source, "arrays")
     namespace = module.__dict__
     makers = namespace["CALLS"]
     if chosen is not None:
@@ -347,7 +350,11 @@ def smallest(source: str, way: Way) -> tuple[str, list[str]]:
 # -- by hand --------------------------------------------------------------------------------------
 
 
-WRITERS: Final = {"language": fuzzer.program, "arrays": array_fuzzer.program}
+WRITERS: Final = {
+    "language": fuzzer.program,
+    "arrays": array_fuzzer.program,
+    "loops": loop_fuzzer.program,
+}
 
 
 def _work(write: Callable[[object], str], seed: int, start: int, stop: int) -> int:

@@ -14,6 +14,7 @@ from bcjit.backends import PrintBackend
 from bcjit.backends.testing import CountingBackend, FailingBackend
 from bcjit.bytecode import decode
 from bcjit.compiler import FunctionCompiler
+from bcjit.fx_graph import NodeKind
 from bcjit.primitives import ReferenceBackend
 from bcjit.symbolic_vm import Settings
 
@@ -72,6 +73,22 @@ def captured_nodes(compiled):
     """Return how many call nodes were captured from a function, before the passes."""
     report = compiled.report()  # a sentence, of what runs plain
     return sum(part.nodes for part in getattr(report, "parts", ()))
+
+
+def captured_loops(compiled):
+    """Return how many loops were captured whole from a function; those in the body of another one count too."""
+
+    def count(graph):
+        inner = sum(count(body) for node in graph.nodes for body in node.bodies)
+        return inner + sum(node.kind is NodeKind.LOOP for node in graph.nodes)
+
+    return sum(count(graph) for graph in getattr(compiled, "graphs", ()))
+
+
+def captured_parts(compiled):
+    """Return how many parts a function was captured in; 1 for a graph without a break."""
+    report = compiled.report()  # a sentence, of what runs plain
+    return len(getattr(report, "parts", ()))
 
 
 def most_nodes(compiled):

@@ -18,7 +18,7 @@ from bcjit.bytecode.instruction import (
     stack_effect,
 )
 from bcjit.bytecode.listing import Listing
-from bcjit.bytecode.loops import Loop, join_of, live_in, loops_of, meeting_of
+from bcjit.bytecode.loops import Loop, join_of, leads_to_raise, live_in, loops_of, meeting_of
 from bcjit.bytecode.resume import CannotResume, Leave, resume_code
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "decode",
     "encode",
     "join_of",
+    "leads_to_raise",
     "live_in",
     "loops_of",
     "meeting_of",

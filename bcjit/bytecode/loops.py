@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import Final
 
-from bcjit.bytecode.instruction import FOR_ITERS, JUMPS, Instruction, Op
+from bcjit.bytecode.instruction import FOR_ITERS, JUMPS, TERMINATORS, Instruction, Op
 from bcjit.bytecode.listing import Listing
 from bcjit.records import dataclass
 
-__all__ = ["Loop", "join_of", "live_in", "loops_of", "meeting_of", "same_places"]
+__all__ = ["Loop", "join_of", "leads_to_raise", "live_in", "loops_of", "meeting_of", "same_places"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +95,16 @@ def meeting_of(
     shared = set(ways[0]).intersection(*ways[1:]) if ways else {_END}
     found = next((place for place in (ways[0] if ways else ()) if place in shared), _END)
     return None if found == _END else found
+
+
+def leads_to_raise(listing: Listing, index: int) -> bool:
+    """Whether the code from an instruction on raises, whichever way: it comes to a ``raise`` without a jump."""
+    for instruction in listing.instructions[index:]:
+        if instruction.op is Op.RAISE_VARARGS:
+            return True
+        if instruction.op in JUMPS or instruction.op in TERMINATORS:
+            return False
+    return False
 
 
 def live_in(listing: Listing, index: int) -> frozenset[str]:

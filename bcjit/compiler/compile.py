@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from bcjit import _core, backends
-from bcjit.bytecode import JUMPS, TERMINATORS, CannotResume, Listing, Op, decode, resume_code
+from bcjit.bytecode import CannotResume, Listing, decode, leads_to_raise, resume_code
 from bcjit.code_cache import CacheEntry, CodeCache, Miss, Problem
 from bcjit.compiler.bailout import BailOuts, Record, make_record
 from bcjit.compiler.foreign import traceback_from_elsewhere
@@ -383,9 +383,7 @@ def _only_raises(found: Capture) -> bool:
     end = found.end
     if not isinstance(end, BreakExit):
         return False
-    return end.cause.reason.code in _RAISING or _leads_to_raise(
-        found.frame.listing, end.state.index
-    )
+    return end.cause.reason.code in _RAISING or leads_to_raise(found.frame.listing, end.state.index)
 
 
 def _takes_frame(found: Capture) -> bool:
@@ -394,16 +392,6 @@ def _takes_frame(found: Capture) -> bool:
 
 
 _RAISING: Final = ("BRK009", "BRK014", "BRK015")
-
-
-def _leads_to_raise(listing: Listing, index: int) -> bool:
-    """Whether the code from here on raises, whichever way: ``raise ValueError(f"...")`` breaks before it raises."""
-    for instruction in listing.instructions[index:]:
-        if instruction.op is Op.RAISE_VARARGS:
-            return True
-        if instruction.op in JUMPS or instruction.op in TERMINATORS:
-            return False
-    return False
 
 
 def _overlap_guards(found: Capture) -> list[Guard]:

@@ -80,7 +80,7 @@ def make_view(owner: dict[object, object], which: str) -> object:
 
 def make_iterator(kind: str, state: IteratorState, *parts: object) -> Iterator[object]:
     """Return an iterator as far on as `state` says; `kind` and `parts` are those of a `SymIterator`."""
-    given, done = state
+    given, done = cast("tuple[int, bool]", state)
     made: Any
     if kind == "reversed":
         sequence, size = cast("tuple[Sequence[object], int]", parts)

@@ -1,8 +1,11 @@
 """A graph as the source of one Python function, NumPy bit for bit; it must not know what a target computes.
 
+The bodies of loops and branches stand in the same function: ``for``, ``while`` and ``if`` over variables (`places`, `statements`).
+
 Two regions. Before the first effect (write or draw) a failure may run everything again, so a value that is used once
 is nested into the expression that uses it: NumPy then reuses the buffers of temporaries and frees them as early as in
-the user's own code. From the first effect on there is one node a line, so that a failure's line is its node.
+the user's own code. From the first effect on, and in all of a loop with a visible one, there is one node a line, so that a failure's line is its
+node.
 
 The function's globals hold ``__warningregistry__ = 0``: a warning that Python would attribute to the graph raises
 TypeError (CPython ``Python/_warnings.c``, ``warn_explicit``: "'registry' must be a dict or None").
@@ -13,20 +16,20 @@ from __future__ import annotations
 import itertools
 import linecache
 import weakref
-from collections import Counter
 from collections.abc import Callable, Collection
-from dataclasses import field, replace
+from dataclasses import replace
 from types import FunctionType, TracebackType
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from bcjit.errors import InternalError
-from bcjit.fx_graph.expressions import Expression, Renderer, warns_here
-from bcjit.fx_graph.node import Node, NodeKind
-from bcjit.meta import ArrayMeta
+from bcjit.fx_graph.expressions import Renderer, warns_here
+from bcjit.fx_graph.node import Node
+from bcjit.fx_graph.places import Places
+from bcjit.fx_graph.sight import values_in_sight
+from bcjit.fx_graph.statements import ForcedFailure, write_lines
 from bcjit.records import dataclass
 
 if TYPE_CHECKING:
-    from bcjit.dims import Symbol
     from bcjit.fx_graph.graph import Graph
 
 __all__ = [
@@ -36,14 +39,8 @@ __all__ = [
 
 GraphFunction: TypeAlias = FunctionType
 
-# Deeper nesting helps nothing, and the parser takes at most 200 brackets (CPython Parser/tokenizer.h, MAXLEVEL).
-_DEEPEST: Final = 20
 _RESULT_KEY: Final = "__bcjit_codegen__"
 _counter: Final = itertools.count()
-
-
-class ForcedFailure(Exception):
-    """Raised by generated code where a test asked for a failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,32 +51,11 @@ class CodegenResult:
     name: str  # of the function
     namespace: dict[str, object]  # its globals
     line_to_node: dict[int, Node]  # a line's node; nodes nested in a line belong to the outermost
-    variables: dict[str, Node]  # local variable -> node
+    places: Places  # the variables of nodes
+    assigned: dict[Node, frozenset[str]]  # the output of a body -> variables that its end assigns
     refuses_warnings: (
         bool  # whatever would warn raises TypeError instead, and can be done again then
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Statement:
-    """A line that runs one node."""
-
-    node: Node
-    text: str
-    reads: frozenset[Node]  # nodes whose variables it reads
-    symbols: tuple[Symbol, ...]  # symbols it needs
-    binds: bool  # whether it assigns the node's variable
-
-
-@dataclass(slots=True)
-class _Plan:
-    """What is nested, what is bound, in which order."""
-
-    renderer: Renderer
-    keep: frozenset[Node]  # must be variables to the end
-    sources: set[Node]  # must be variables: symbols are read from them
-    forced: Node | None  # fail just before this node
-    statements: list[_Statement] = field(default_factory=list)
 
 
 def to_source(
@@ -90,108 +66,31 @@ def to_source(
     Parameters
     ----------
     keep
-        Nodes whose values a bail-out record needs: they are variables, and live to the end. ``graph.keep`` by default.
+        Nodes whose values a bail-out record needs: they are variables, and live to the end, those in a loop to the end of their
+        turn. ``keep`` of the graph and all its bodies by default.
     force_failure_at
-        Raise `ForcedFailure` just before this call of ``graph.calls`` (their number: before the output; beyond: never).
-        There is then one node a line everywhere, so that there is a moment before each.
+        Raise `ForcedFailure` just before this call of ``graph.all_calls`` (their number: before the output; beyond: never); in a
+        loop when it is first reached. There is then one node a line everywhere, so that there is a moment before each.
     """
     output = graph.output_node
     if output is None:
         raise InternalError(f"{graph!r} has no output; code is made of complete graphs")
-    steps = (*graph.calls, output)
+    steps = (*graph.all_calls, output)
     forced = None
     if force_failure_at is not None and force_failure_at < len(steps):
         forced = steps[force_failure_at]
-    kept = frozenset(graph.keep if keep is None else keep)
-    plan = _Plan(Renderer(graph), kept, graph.symbol_sources(), forced)
-    nestable = _nestable(graph, plan) if forced is None else frozenset()
-    for node in steps:
-        _place(plan, node, nest=node in nestable)
-    return _write(graph, plan)
-
-
-def _nestable(graph: Graph, plan: _Plan) -> frozenset[Node]:
-    """Return the nodes that may stand inside the expression of their user.
-
-    The value is used once, no effect lies between it and its use, and no visible effect comes before: running it
-    later, just before its use, changes nothing but which of several failures comes first, and after any of them the
-    part starts again.
-    """
-    counts = Counter(used for node in graph.nodes for used in node.uses())
-    variables = plan.keep | plan.sources
-    found: set[Node] = set()
-    stretch: set[Node] = set()  # calls since the last effect
-    for node in graph.nodes:
-        if node.visible:
-            # Nothing is nested into it: its failure must be told from its operands'.
-            break
-        if node.kind in (NodeKind.CALL, NodeKind.OUTPUT):
-            found.update(
-                used
-                for used in node.uses()
-                if used in stretch and counts[used] == 1 and used not in variables
-            )
-        if node.has_effect:
-            stretch.clear()
-        elif node.kind is NodeKind.CALL:
-            stretch.add(node)
-    return frozenset(found)
-
-
-def _place(plan: _Plan, node: Node, *, nest: bool) -> None:
-    """Write one node: nested into its user, or as a statement."""
-    if node.kind not in (NodeKind.CALL, NodeKind.OUTPUT):
-        raise InternalError(f"{node.kind.value} nodes cannot be run yet: {node.name}")
-    if node.kind is NodeKind.OUTPUT:
-        value = plan.renderer.expression(node)
-        _add(plan, node, f"return {value.text}", value, binds=False)
-        return
-    effect = plan.renderer.effect(node)
-    if effect is not None:
-        _add(plan, node, effect.text, effect, binds=node.has_value)
-        return
-    value = plan.renderer.expression(node)
-    if nest and value.depth < _DEEPEST:
-        plan.renderer.nested[node] = value
-        return
-    binds = bool(node.users) or node in plan.keep or node in plan.sources
-    _add(plan, node, f"{node.name} = {value.text}" if binds else value.text, value, binds=binds)
-
-
-def _add(plan: _Plan, node: Node, text: str, value: Expression, *, binds: bool) -> None:
-    plan.statements.append(_Statement(node, text, value.reads, value.symbols, binds))
-
-
-def _write(graph: Graph, plan: _Plan) -> CodegenResult:
-    renderer = plan.renderer
+    places = Places(graph, keep, forced)
+    renderer = Renderer(places)
     name = renderer.new_name("graph")
-    variables = {node.name: node for node in graph.inputs}
-    lines = [f"def {name}({', '.join(variables)}):"]
-    line_to_node: dict[int, Node] = {}
-    dead_after = _last_reads(plan)
-    symbols_read: set[Symbol] = set()
-    for index, statement in enumerate(plan.statements):
-        prologue = [
-            f"{renderer.symbol_name(symbol)} = {graph.symbols[symbol][0].name}.shape[{axis}]"
-            for symbol in statement.symbols
-            if symbol not in symbols_read and (axis := graph.symbols[symbol][1]) is not None
-        ]
-        symbols_read.update(statement.symbols)
-        if statement.node is plan.forced:
-            prologue.append(f"raise {renderer.bind(ForcedFailure, 'ForcedFailure')}")
-        text = statement.text
-        if dead_after[index]:
-            text += f"; del {', '.join(dead_after[index])}"
-        if statement.binds:
-            variables[statement.node.name] = statement.node
-        for line in (*prologue, text):
-            lines.append(f"    {line}")
-            line_to_node[len(lines)] = statement.node
+    inputs = ", ".join(node.name for node in graph.inputs)
+    lines, assigned = write_lines(places, renderer)
+    rows = [f"def {name}({inputs}):", *(f"    {'    ' * line.depth}{line.text}" for line in lines)]
+    line_to_node = {number: line.node for number, line in enumerate(lines, 2)}
     namespace = {
         **renderer.namespace, "__name__": "bcjit.graph", "__warningregistry__": 0,
     }  # fmt: skip
-    source = "\n".join(lines) + "\n"
-    return CodegenResult(source, name, namespace, line_to_node, variables, _refuses(graph))
+    source = "\n".join(rows) + "\n"
+    return CodegenResult(source, name, namespace, line_to_node, places, assigned, _refuses(graph))
 
 
 def _refuses(graph: Graph) -> bool:
@@ -200,32 +99,13 @@ def _refuses(graph: Graph) -> bool:
     A draw checks its arguments in C code, and then draws. What writes and fails must say by its flag that the write is done, unless
     all is run again: where no draw can be seen, a write into an array of the graph's own.
     """
-    drawn = any(node.draws and node.visible for node in graph.calls)
+    calls = [node for node in graph.all_calls if not node.bodies]
+    drawn = any(node.draws and node.visible for node in calls)
     return all(
         (not node.can_fail or node.draws or warns_here(node))
         and not (node.writes and (node.visible or (drawn and node.can_fail)))
-        for node in graph.calls
+        for node in calls
     )
-
-
-def _last_reads(plan: _Plan) -> list[list[str]]:
-    """Return, for each statement, the variables that nothing reads any more.
-
-    Only arrays are worth it, inputs belong to the caller, and at the last call or the return the function's own
-    end is soon enough.
-    """
-    last: dict[Node, int] = {}
-    for index, statement in enumerate(plan.statements):
-        if statement.binds:
-            last[statement.node] = index
-        last.update(dict.fromkeys(statement.reads, index))
-    dead: list[list[str]] = [[] for _ in plan.statements]
-    for node, index in last.items():
-        big = node.multi or any(isinstance(m, ArrayMeta) and not m.is_scalar for m in node.meta)
-        ours = node.kind is NodeKind.CALL and node not in plan.keep
-        if ours and big and index < len(plan.statements) - 2:
-            dead[index].append(node.name)
-    return dead
 
 
 def to_callable(
@@ -296,7 +176,9 @@ def locate_failure(
     """Say which node of a graph's function raised `exc`, and the values of the nodes bound so far.
 
     Before the first effect the node is the outermost of its line, and values nested into others are missing. The node
-    itself is never among the values, inputs always are, constants (their own values) are not. The frame's variables are released: this can be asked once.
+    itself is never among the values, inputs always are, constants (their own values) are not. Of a node in a body they are those of its turn: what
+    comes before it there and around it, the index, what is carried and what is handed in (unless a later value has taken the variable, see `keep`). The
+    frame's variables are released: this can be asked once.
     None when the exception did not come from a run of this function. A callable that wraps a graph's function has it
     as ``__wrapped__``.
     """
@@ -323,8 +205,4 @@ def _values(result: CodegenResult, failed: Node, traceback: TracebackType) -> di
     frame.clear()
     if isinstance(variables, dict):
         variables.clear()  # before 3.13 a snapshot that the frame keeps (CPython Objects/frameobject.c)
-    return {
-        node: bound[name]
-        for name, node in result.variables.items()
-        if node is not failed and name in bound
-    }
+    return values_in_sight(result.places, failed, bound, result.assigned.get(failed, frozenset()))

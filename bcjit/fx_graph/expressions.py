@@ -1,4 +1,4 @@
-"""Calls of a graph as Python expressions: operators, methods, subscripts, constants; it places no statements.
+"""Calls of graphs as Python expressions: operators, methods, subscripts, constants; it places no statements.
 
 Every form here does exactly what ``target(*args, **kwargs)`` does, on the types that the nodes' metas promise.
 """
@@ -15,6 +15,7 @@ import numpy as np
 
 from bcjit.dims import Expr, Symbol
 from bcjit.fx_graph.node import Node, NodeKind, Operand
+from bcjit.fx_graph.places import Handed, Places, Size
 from bcjit.fx_graph.printer import target_name
 from bcjit.meta import ArrayMeta
 from bcjit.ops.warning_twins import refusing
@@ -63,66 +64,89 @@ class Expression:
     """How a value is written."""
 
     text: str
-    atom: bool  # needs no parentheses beside an operator
-    depth: int  # calls nested in one another
-    reads: frozenset[Node]  # nodes whose variables it reads
-    symbols: tuple[Symbol, ...]  # symbols it reads, in order
+    atom: bool = True  # needs no parentheses beside an operator
+    reads: frozenset[str] = frozenset()  # variables
+    sizes: tuple[Size, ...] = ()  # axes of arrays whose lengths it reads, in order
 
 
 class Renderer:
-    """Writes the calls of one graph, and collects the globals they need.
+    """Writes the calls of a graph and of the bodies in it, and collects the globals they need.
 
     Attributes
     ----------
     namespace
         Globals so far: functions, and constants whose text is not exact.
-    nested
-        Nodes written inside the expression of their user, instead of as a variable.
     """
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+    def __init__(self, places: Places) -> None:
+        self.places = places
+        self.graph = places.graph  # the one whose node is being written: its symbols are meant
         # min and max: dims.Expr.source calls them by name, and no node has these names.
         self.namespace: dict[str, object] = {"min": min, "max": max}
         self.nested: dict[Node, Expression] = {}
-        self._names: set[str] = {node.name for node in graph.nodes} | set(self.namespace)
+        self._names: set[str] = {node.name for node in places.where} | set(self.namespace)
         self._global_of: dict[int, str] = {}
-        self._symbol_names: dict[Symbol, str] = {}
-        self._reads: dict[Node, None] = {}
-        self._symbols: dict[Symbol, None] = {}
-        self._depth = 0
+        self._size_names: dict[Size, str] = {}
+        self._reads: dict[str, None] = {}
+        self._sizes: dict[Size, None] = {}
 
     # Whole nodes
 
     def expression(self, node: Node) -> Expression:
         """Return the value of a call or an output node as an expression."""
+        self.graph, _ = self.places.where[node]
         return self._collect(*self._value(node))
+
+    def operand(self, operand: Operand, graph: Graph) -> Expression:
+        """Return an operand of a node of a graph as an expression."""
+        self.graph = graph
+        return self._collect(*self._operand(operand))
+
+    def range(self, over: tuple[Operand, Operand, Operand], graph: Graph) -> Expression:
+        """Return the range of a loop, as short as people write it."""
+        self.graph = graph
+        start, stop, step = over
+        shown = (start, stop, step)
+        if type(step) is int and step == 1:
+            shown = (stop,) if type(start) is int and start == 0 else (start, stop)  # type: ignore[assignment]  # shorter
+        inner = ", ".join(self._operand(part)[0] for part in shown)
+        return self._collect(f"{self.bind(range, 'range')}({inner})", True)
 
     def effect(self, node: Node) -> Expression | None:
         """Return a call as a statement (in-place operator, item assignment); None if it is none."""
+        self.graph, _ = self.places.where[node]
         first = node.args[0] if node.args else None
         if node.kwargs or not isinstance(first, Node):
             return None
         sign = IN_PLACE.get(node.target)
         if sign is not None and len(node.args) == 2:
-            name, left = node.name, self._operand(first)[0]
-            return self._collect(
-                f"{name} = {left}; {name} {sign} {self._operand(node.args[1])[0]}", False
-            )
+            name, left = self.places.name(node), self._operand(first)[0]
+            change = f"{name} {sign} {self._operand(node.args[1])[0]}"
+            text = change if name == left else f"{name} = {left}; {change}"
+            return self._collect(text, False)
         if node.target is operator.setitem and len(node.args) == 3 and not node.has_value:
             base, value = self._atom(first), self._operand(node.args[2])[0]
             return self._collect(f"{base}[{self._subscript(node.args[1])}] = {value}", False)
         return None
 
-    def symbol_name(self, symbol: Symbol) -> str:
-        """Return the variable of a symbol: the node's own when the node is the int."""
+    def size_name(self, size: Size) -> str:
+        """Return the variable of the length of an axis."""
+        return self._size_names[size]
+
+    def _symbol(self, symbol: Symbol) -> str:
+        """Return what a symbol of the present graph is at run time: the node's own variable when the node is the int."""
         node, axis = self.graph.symbols[symbol]
         if axis is None:
-            return node.name
-        name = self._symbol_names.get(symbol)
-        if name is None:
-            name = self._symbol_names[symbol] = self.new_name(symbol.name)
-        return name
+            return self._atom(node)
+        meaning = self.places.meaning(node)
+        if isinstance(meaning, Handed):
+            return f"{self._atom(node)}.shape[{axis}]"
+        size = (meaning, axis)
+        self._sizes[size] = None
+        self._reads[self.places.name(meaning)] = None
+        if size not in self._size_names:
+            self._size_names[size] = self.new_name(symbol.name)
+        return self._size_names[size]
 
     def bind(self, value: object, hint: str) -> str:
         """Return the global name of an object."""
@@ -133,16 +157,14 @@ class Renderer:
         return name
 
     def _collect(self, text: str, atom: bool) -> Expression:
-        found = Expression(
-            text, atom, self._depth + 1, frozenset(self._reads), tuple(self._symbols)
-        )
-        self._reads, self._symbols, self._depth = {}, {}, 0
+        found = Expression(text, atom, frozenset(self._reads), tuple(self._sizes))
+        self._reads, self._sizes = {}, {}
         return found
 
     def _value(self, node: Node) -> tuple[str, bool]:
         if node.kind is NodeKind.OUTPUT:
             return self._operand(node.args)
-        plain = not node.kwargs and bool(node.args) and isinstance(node.args[0], Node)
+        plain = not node.kwargs and any(isinstance(arg, Node | Expr) for arg in node.args[:2])
         special = self._special(node) if plain else None
         return special if special is not None else (self._call(node), True)
 
@@ -155,11 +177,13 @@ class Renderer:
         sign = PREFIX.get(node.target)
         if sign is not None and not rest:
             return f"{sign}{self._atom(first)}", False
+        if not isinstance(first, Node):
+            return None
         if node.target is operator.getitem and len(rest) == 1:
-            return f"{self._atom(first)}[{self._subscript(rest[0])}]", True
+            return f"{self._owner(first)}[{self._subscript(rest[0])}]", True
         attribute = _attribute(node)
         if attribute is not None and not rest:
-            return f"{self._atom(first)}.{attribute}", True
+            return f"{self._owner(first)}.{attribute}", True
         return None
 
     def _call(self, node: Node) -> str:
@@ -170,7 +194,7 @@ class Renderer:
             if len(args) == 1 and "axis" not in node.kwargs:
                 args.append(None)
         elif _is_method(node):
-            function = f"{self._atom(args.pop(0))}.{getattr(node.target, '__name__', '')}"
+            function = f"{self._owner(args.pop(0))}.{getattr(node.target, '__name__', '')}"
         else:
             function = self.bind(refusing(node.target), _short(target_name(node.target)))
         words = [self._operand(arg)[0] for arg in args]
@@ -182,6 +206,11 @@ class Renderer:
 
     # Operands
 
+    def _owner(self, operand: Operand) -> str:
+        """Return what stands in front of a dot or a bracket; a body may be handed a number."""
+        text = self._atom(operand)
+        return f"({text})" if text[0].isdigit() else text
+
     def _atom(self, operand: Operand) -> str:
         text, atom = self._operand(operand)
         return text if atom else f"({text})"
@@ -191,11 +220,8 @@ class Renderer:
         if isinstance(operand, Node):
             return self._node(operand)
         if isinstance(operand, Expr):
-            for symbol in sorted(operand.symbols(), key=Symbol.key):
-                self._symbols[symbol] = None
-                self._reads[self.graph.symbols[symbol][0]] = None
-            names = {symbol: self.symbol_name(symbol) for symbol in operand.symbols()}
-            text = operand.source(names)
+            ordered = sorted(operand.symbols(), key=Symbol.key)
+            text = operand.source({symbol: self._symbol(symbol) for symbol in ordered})
             return text, text.isidentifier()
         if type(operand) is tuple:
             inner = ", ".join(self._operand(item)[0] for item in operand)
@@ -215,16 +241,27 @@ class Renderer:
         return self._constant(operand)
 
     def _node(self, node: Node) -> tuple[str, bool]:
-        if node.kind is NodeKind.CONST:
-            return self.bind(node.target, node.name), True
-        nested = self.nested.get(node)
+        meaning = self.places.meaning(node)
+        if isinstance(meaning, Handed):
+            return self._handed(meaning)
+        nested = self.nested.get(meaning) if isinstance(meaning, Node) else None
         if nested is None:
-            self._reads[node] = None
-            return node.name, True
+            name = self.places.name(meaning)
+            self._reads[name] = None
+            return name, True
         self._reads.update(dict.fromkeys(nested.reads))
-        self._symbols.update(dict.fromkeys(nested.symbols))
-        self._depth = max(self._depth, nested.depth)
+        self._sizes.update(dict.fromkeys(nested.sizes))
         return nested.text, nested.atom
+
+    def _handed(self, handed: Handed) -> tuple[str, bool]:
+        """Write what stands in the place of a node, as an operand of its own graph."""
+        operand = handed.operand
+        if isinstance(operand, Node):
+            return self.bind(operand.target, operand.name), True
+        present, self.graph = self.graph, handed.graph
+        found = self._operand(operand)
+        self.graph = present
+        return found
 
     def _subscript(self, key: Operand) -> str:
         """Write what stands between the brackets; slices have their own syntax at the top and in one tuple."""

@@ -6,6 +6,7 @@ One generator for each kind of mistake, in the table `CHECKS`. Tests run them af
 from __future__ import annotations
 
 import keyword
+import operator
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -138,7 +139,9 @@ def _memory(graph: Graph) -> Iterator[str]:
             elif not isinstance(meta, ArrayMeta) or meta.is_scalar:
                 yield f"{node.name} writes {written.name}, which is no array"
         # What a loop or a branch gives may be any memory handed in: there is no one operand to name.
-        from_body = node.alias == "maybe" and item_of(node) is not None
+        # So may an item of several arrays that is chosen by an index.
+        chosen = node.target is operator.getitem and type(node.args[0]) is tuple
+        from_body = node.alias == "maybe" and (item_of(node) is not None or chosen)
         if (node.view_of is None) != (node.alias == "fresh") and not from_body:
             of = node.view_of.name if node.view_of is not None else None
             yield f"{node.name} has alias {node.alias!r} but is view of {of}"

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import bcjit.symbolic_vm.break_reasons as because
-from bcjit.bytecode import Listing, meeting_of
-from bcjit.dims import Symbol
+from bcjit.bytecode import leads_to_raise, meeting_of
+from bcjit.dims import Dim, Symbol
 from bcjit.fx_graph import Graph, Node
 from bcjit.meta import ArrayMeta, Meta, ScalarMeta, UnboundMeta, UnionMeta
 from bcjit.symbolic_vm.break_reasons import break_graph
@@ -28,7 +28,7 @@ from bcjit.symbolic_vm.merging import (
     same_value,
     spread,
 )
-from bcjit.symbolic_vm.numpy_calls import operand
+from bcjit.symbolic_vm.numpy_calls import add_node, operand
 from bcjit.symbolic_vm.places import Place, read_places, with_places
 from bcjit.symbolic_vm.state import (
     Exit,
@@ -79,6 +79,10 @@ def fork(
     Exit or None
         None where the sides meet, and `vm.state` is what they bring there; an exit where they end what is run.
     """
+    if isinstance(sides[1], State) and _without_raising_side(
+        vm, frame, predicate, (sides[0], sides[1])
+    ):
+        return None
     region = vm.region
     asked = operand(vm, predicate)[1]
     outer = frozenset(vm.env.symbols)
@@ -109,6 +113,34 @@ def fork(
             forget(graph)
         raise
     return break_graph(because.DATA_BRANCH, "its sides end in ways that do not go together")
+
+
+def leave_if(predicate: object) -> bool:
+    """Raise, so that the graph bails out and Python raises what the program says, if a value is true."""
+    if predicate:
+        raise RuntimeError("the program raises here")
+    return True
+
+
+def leave_unless(predicate: object) -> bool:
+    """Raise, so that the graph bails out and Python raises what the program says, if a value is not true."""
+    if not predicate:
+        raise RuntimeError("the program raises here")
+    return True
+
+
+def _without_raising_side(
+    vm: Machine, frame: Frame, predicate: SymValue, sides: tuple[State, State]
+) -> bool:
+    """Where one side only raises, go on with the other: the graph fails where that would be taken."""
+    raising = [leads_to_raise(frame.listing, side.index) for side in sides]
+    if raising[0] == raising[1]:
+        return False
+    target = leave_if if raising[0] else leave_unless
+    asked = operand(vm, predicate)[1]
+    add_node(vm, target, (asked,), {}, (ScalarMeta(bool),), can_fail=True, op=None)
+    vm.state = replace(sides[raising[0]], effects=vm.state.effects)
+    return True
 
 
 def forget(graph: Graph) -> None:
@@ -174,12 +206,9 @@ class _Sides:
         places = [read_places(vm, state) for state in states]
         kinds: dict[Place, Kind] = {}
         for place in dict.fromkeys([*places[0].values, *places[1].values]):
-            found = [one.values.get(place) for one in places]
-            if found[0] is None or found[1] is None:
-                if place.heap:
-                    continue  # an object that one side made for itself
-                break_graph(because.DATA_BRANCH, "its sides have other places")
-            a, b = found
+            a, b = (one.values.get(place) for one in places)
+            if a is None or b is None:
+                continue  # in an object that one side made for itself
             if not same_value(a, b):
                 kind = join(vm, kind_of(vm, a, self.outer), kind_of(vm, b, self.outer), self.outer)
                 if kind is GONE and not place.is_local:
@@ -192,7 +221,11 @@ class _Sides:
         for graph, one in zip(self.graphs, places, strict=True):
             with vm.nested(graph):
                 spreads.append(
-                    [leaf for place, kind in kinds.items() for leaf in spread(vm, kind, one.values[place])]
+                    [
+                        leaf
+                        for place, kind in kinds.items()
+                        for leaf in spread(vm, kind, one.values[place])
+                    ]
                 )
         new_node = self._node([m for kind in kinds.values() for m in metas(kind)], spreads)
         return {place: assemble(vm, kind, new_node) for place, kind in kinds.items()}
@@ -209,8 +242,8 @@ class _Sides:
             for graph in self.graphs[::-1]:
                 forget(graph)
             return TurnEnd(None)
-        kinds: list[tuple[Meta, tuple[object, ...]]] = [(ScalarMeta(int), ())]
-        kinds += region.turn.metas()  # type: ignore[attr-defined]
+        kinds: list[tuple[Meta, tuple[Dim | None, ...]]] = [(ScalarMeta(int), ())]
+        kinds += region.turn.metas()
         differ = [
             place
             for place, (a, b) in enumerate(zip(left, right, strict=True))
@@ -227,7 +260,7 @@ class _Sides:
         return TurnEnd(tuple(operands))
 
     def _node(
-        self, kinds: list[tuple[Meta, tuple[object, ...]]], outputs: list[list[object]]
+        self, kinds: list[tuple[Meta, tuple[Dim | None, ...]]], outputs: list[list[object]]
     ) -> Callable[[Meta], Node]:
         """Append the node, and return what gives its results in order."""
         vm = self.vm
@@ -256,7 +289,7 @@ def _none(meta: Meta) -> Node:
     raise AssertionError(meta)
 
 
-def whole_meta(vm: Machine, meta: Meta, dims: tuple[object, ...]) -> Meta:
+def whole_meta(vm: Machine, meta: Meta, dims: tuple[Dim | None, ...]) -> Meta:
     """Return a leaf's facts with a symbol for each size that is not known."""
     if isinstance(meta, UnboundMeta):
         return UnboundMeta(whole_meta(vm, meta.kind, dims))

@@ -17,6 +17,7 @@ import bcjit.symbolic_vm.break_reasons as because
 from bcjit import ops
 from bcjit.dims import Expr, Relation, maximum, minimum
 from bcjit.guards import Source, SourceKind
+from bcjit.meta import Meta, ScalarMeta, UnionMeta
 from bcjit.symbolic_vm.attribute_writes import delete_attribute, set_attribute
 from bcjit.symbolic_vm.attributes import has_attribute
 from bcjit.symbolic_vm.break_reasons import break_graph
@@ -25,7 +26,15 @@ from bcjit.symbolic_vm.identity import pytype_of
 from bcjit.symbolic_vm.iterators import drain, each_left, is_iterator
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.named_tuples import tuple_items
-from bcjit.symbolic_vm.numpy_calls import LONGEST, call_op, call_scalar, describe
+from bcjit.symbolic_vm.numpy_calls import (
+    LONGEST,
+    add_node,
+    call_op,
+    call_scalar,
+    describe,
+    from_meta,
+    operand,
+)
 from bcjit.symbolic_vm.operators import (
     as_dim,
     binary,
@@ -58,6 +67,7 @@ from bcjit.symbolic_vm.values import (
     SymScalar,
     SymSlice,
     SymTuple,
+    SymUnion,
     SymValue,
     SymView,
 )
@@ -163,7 +173,9 @@ def _abs(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     if isinstance(value, Known):
         return fold(abs, plain(value))
     if isinstance(value, SymScalar) and isinstance(value.payload, Expr):
-        negative = vm.decide(Relation("<", value.payload, 0))
+        negative = vm.ask(Relation("<", value.payload, 0))
+        if negative is None:
+            return call_scalar(vm, abs, (value,), int, can_fail=False)
         return from_dim(vm, -value.payload if negative else value.payload)
     if isinstance(value, SymScalar) and value.pytype in (float, complex):
         return call_scalar(vm, abs, (value,), float, can_fail=value.pytype is complex)
@@ -186,11 +198,51 @@ def _better(vm: Machine, symbol: str, item: SymValue, best: SymValue) -> SymValu
     return item if truth(vm, compare(vm, symbol, item, best)) else best
 
 
+def _chosen_by_data(vm: Machine, function: Callable[..., object], args: Args) -> SymValue | None:
+    """Return what `min` or `max` gives of numbers where data decide: a node that calls it; None for other arguments."""
+    values = [vm.realize(arg) for arg in args]
+    metas = [_number_meta(value) for value in values]
+    if None in metas or not any(isinstance(v, SymArray | SymUnion) or _is_node(v) for v in values):
+        return None
+    kinds = tuple(dict.fromkeys(kind for meta in metas for kind in _kinds_of(meta)))
+    held = tuple(operand(vm, value)[1] for value in values)
+    meta = kinds[0] if len(kinds) == 1 else UnionMeta(kinds)
+    node = add_node(vm, function, held, {}, (meta,), can_fail=True, op=None)
+    return from_meta(vm, node, meta)
+
+
+def _is_node(value: SymValue) -> bool:
+    return isinstance(value, SymScalar) and not isinstance(value.payload, Expr)
+
+
+def _number_meta(value: SymValue) -> Meta | None:
+    if isinstance(value, SymArray):
+        return value.meta if value.meta.is_scalar else None
+    if isinstance(value, SymUnion):
+        return UnionMeta(value.kinds)
+    if isinstance(value, SymScalar):
+        return ScalarMeta(value.pytype)
+    if isinstance(value, Known) and type(value.value) in (bool, int, float):
+        return ScalarMeta(type(value.value))
+    return None
+
+
+def _kinds_of(meta: Meta | None) -> tuple[Meta, ...]:
+    if meta is None:
+        return ()
+    return meta.kinds if isinstance(meta, UnionMeta) else (meta,)
+
+
 def _extreme(symbol: str, name: str) -> Callable[[Machine, Args, Kwargs], SymValue]:
+    function: Callable[..., object] = min if symbol == "<" else max
+
     def rule(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
         if kwargs or not args:
             break_graph(because.NO_RULE, f"{name} with these arguments")
         best: SymValue | None = None
+        chosen = _chosen_by_data(vm, function, args) if len(args) > 1 else None
+        if chosen is not None:
+            return chosen
         for item in args if len(args) > 1 else each_of(vm, args[0], name):
             best = item if best is None else _better(vm, symbol, item, best)
         return break_graph(because.WOULD_RAISE, f"{name} of nothing") if best is None else best
@@ -388,9 +440,18 @@ def _dict(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     return made
 
 
+def _as_index(vm: Machine, value: SymValue) -> SymValue:
+    """Return an integer of NumPy's as the int that ``operator.index`` gives; other values as they are."""
+    value = vm.realize(value)
+    if isinstance(value, SymArray) and not value.meta.shape and value.meta.dtype.kind in "iu":
+        return call_scalar(vm, operator.index, (value,), int)
+    return value
+
+
 @builtin(range)
 def _range(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     positional("range", args, kwargs, 1, 3)
+    args = tuple(_as_index(vm, arg) for arg in args)
     if any(as_dim(vm, arg) is None for arg in args):
         break_graph(because.NO_RULE, "range of other than integers")
     zero, one = Known(None, 0), Known(None, 1)

@@ -100,6 +100,8 @@ def _count_of(
     vm: Machine, node: Node, symbol: Symbol, may_share: Callable[[Node, Node], bool]
 ) -> Symbol:
     """Return the number of an array's elements that are not zero: the symbol of an earlier call, else this one."""
+    if vm.structured:
+        return symbol  # what earlier calls have found is counted by nodes of one graph
     before = vm.nonzero_counts.get(node)
     if before is not None:
         known, since = before

@@ -17,6 +17,7 @@ from bcjit.symbolic_vm.state import Exit, Frame, ReturnExit, YieldExit
 from bcjit.symbolic_vm.values import (
     NULL,
     UNBOUND,
+    IteratorState,
     Known,
     SymGenerator,
     SymInstance,
@@ -54,6 +55,10 @@ def _for_iter(vm: Machine, frame: Frame, instruction: Instruction) -> Exit | Non
             return None if found is True else cast("Exit", found)
     item = step(vm, iterator)
     if item is None:
+        if isinstance(iterator, SymIterator):
+            made = vm.state.heap.get(iterator.oid, iterator.initial)
+            assert isinstance(made, IteratorState)
+            vm.note_loop("unrolled", f"{made.given} turns", vm.line)
         vm.popn(2 if pair else 1)
         vm.jump(behind)
     else:

@@ -80,7 +80,9 @@ def _load_fast(vm: Machine, frame: Frame, instruction: Instruction) -> None:
     if value is UNBOUND:
         break_graph(because.UNBOUND_NAME, argument_name(instruction))
     if isinstance(value, SymGone):
-        break_graph(because.LOOP, f"{argument_name(instruction)} is another kind of thing in each turn")
+        break_graph(
+            because.LOOP, f"{argument_name(instruction)} is another kind of thing in each turn"
+        )
     if isinstance(value, SymMaybe):
         value = bound_value(vm, value)
         vm.set_local(slot, value)

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 import bcjit.symbolic_vm.break_reasons as because
+from bcjit.fx_graph import NodeKind
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import describe
@@ -28,6 +29,7 @@ from bcjit.symbolic_vm.values import (
     SymScalar,
     SymSlice,
     SymTuple,
+    SymUnion,
     SymValue,
     SymView,
 )
@@ -90,6 +92,9 @@ def same_object(vm: Machine, left: SymValue, right: SymValue) -> bool | None:
     left, right = vm.realize(left), vm.realize(right)
     if left is right:
         return True
+    if any(isinstance(one, SymUnion) for one in (left, right)):
+        none = any(isinstance(one, Known) and one.value is None for one in (left, right))
+        return False if none else None
     if pytype_of(vm, left) is not pytype_of(vm, right):
         return False
     if isinstance(left, SymArray) and isinstance(right, SymArray):
@@ -99,7 +104,10 @@ def same_object(vm: Machine, left: SymValue, right: SymValue) -> bool | None:
     if left.source is not None and right.source is not None:
         return _same_place(vm, left, right)
     if isinstance(left, SymTuple) and isinstance(right, SymTuple):
-        return None if not (left.items or right.items) else False  # () is one object
+        # () is one object, and what a loop or branch gives may be a tuple that was there before.
+        return (
+            None if vm.structured or vm.loops_captured or not (left.items or right.items) else False
+        )
     fresh = (SymObject, SymNew, SymFunction, SymNamedTuple, SymSlice, SymRange, SymRandom)
     if isinstance(left, fresh) and isinstance(right, fresh):
         return False
@@ -139,6 +147,8 @@ def _same_array(vm: Machine, left: SymArray, right: SymArray) -> bool | None:
         return _same_place(vm, left, right)
     if left.meta.is_scalar or "maybe" in (left.node.alias, right.node.alias):
         return None  # np.True_ is one object; np.ascontiguousarray(x) may be x
+    if any(one.source is None and one.node.kind is NodeKind.INPUT for one in (left, right)):
+        return None  # what a turn of a loop gets from the one before
     return False  # a result of a call is a new object
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 
 import bcjit.symbolic_vm.break_reasons as because
 from bcjit.config import config
+from bcjit.dims import Expr
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.calls import builtin, call
 from bcjit.symbolic_vm.machine import Machine
@@ -133,6 +134,8 @@ def turns_left(vm: Machine, value: SymValue) -> float:
     state = _state(vm, value)
     if state.done:
         return 0
+    if isinstance(state.given, Expr):
+        return math.inf
     if value.kind in _OVER_ITEMS:
         size = _peek_length(vm, value.parts[0])
         return math.inf if size is None else max(size - state.given, 0)
@@ -186,6 +189,8 @@ def step(vm: Machine, value: SymValue) -> SymValue | None:
     state = _state(vm, value)
     if state.done:
         return None
+    if isinstance(state.given, Expr):
+        break_graph(because.LOOP, "over an iterator in a turn of a loop")
     item = _STEPS[value.kind](vm, value, state.given)
     if item is not None:
         vm.state = vm.state.with_heap(value.oid, IteratorState(state.given + 1))

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
 
 import bcjit.symbolic_vm.break_reasons as because
-from bcjit.dims import Dim, Expr, Relation, floor_divide, maximum, minimum
-from bcjit.meta import ArrayMeta, ScalarMeta
+from bcjit.dims import Dim, Relation, floor_divide, maximum, minimum
+from bcjit.meta import ScalarMeta
 from bcjit.records import dataclass
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.machine import Machine
-from bcjit.symbolic_vm.merging import Leaf, assemble, join, handed_over
-from bcjit.symbolic_vm.numpy_calls import add_node, describe, operand
+from bcjit.symbolic_vm.merging import chosen
+from bcjit.symbolic_vm.numpy_calls import describe
 from bcjit.symbolic_vm.operators import as_dim, from_dim
 from bcjit.symbolic_vm.subscripts import get_item
 from bcjit.symbolic_vm.values import (
@@ -186,34 +184,8 @@ def _item(vm: Machine, iterator: SymValue, turn: Dim) -> SymValue:
         return from_dim(vm, start + place * step)
     if isinstance(owner, SymArray):
         return get_item(vm, owner, from_dim(vm, place))
-    return _chosen(vm, _items(vm, owner), place)
-
-
-def _chosen(vm: Machine, items: tuple[SymValue, ...], place: Dim) -> SymValue:
-    """Return the item at a symbolic place of values of one kind."""
-    outer = frozenset(vm.env.symbols)
-    kinds = [handed_over(vm, vm.realize(item), outer) for item in items]
-    kind = kinds[0]
-    for other in kinds[1:]:
-        kind = join(vm, kind, other, outer)
-    if not isinstance(kind, Leaf):
-        break_graph(because.LOOP, "over items of several kinds")
-    held = tuple(operand(vm, item)[1] for item in items)
-
-    def new_node(meta: object) -> object:
-        array = isinstance(meta, ArrayMeta) and not meta.is_scalar
-        return add_node(
-            vm,
-            operator.getitem,
-            (held, place),
-            {},
-            (meta,),  # type: ignore[arg-type]
-            can_fail=False,
-            op=None,
-            alias="maybe" if array else "fresh",
-        )
-
-    return assemble(vm, kind, new_node)  # type: ignore[arg-type]
+    found = chosen(vm, _items(vm, owner), place, can_fail=False)
+    return break_graph(because.LOOP, "over items of several kinds") if found is None else found
 
 
 def taken(vm: Machine, iterator: SymIterator, count: Count) -> None:
@@ -230,5 +202,3 @@ def _tree(iterator: SymValue) -> Iterator[SymIterator]:
         yield iterator
         for part in iterator.parts:
             yield from _tree(part)
-
-

@@ -11,12 +11,12 @@ from dataclasses import field, replace
 from typing import Final
 
 import bcjit.symbolic_vm.break_reasons as because
-from bcjit.bytecode import Loop, Op, live_in, loops_of
+from bcjit.bytecode import Loop, Op, loops_of
 from bcjit.config import config
 from bcjit.dims import Dim, Expr, Relation, Symbol
 from bcjit.errors import GraphBreak
 from bcjit.fx_graph import Graph, Node
-from bcjit.meta import ArrayMeta, Meta, ScalarMeta
+from bcjit.meta import Meta, ScalarMeta
 from bcjit.records import dataclass
 from bcjit.symbolic_vm.branches import check_effects, forget, fork, result_nodes, whole_meta
 from bcjit.symbolic_vm.break_reasons import break_graph
@@ -67,7 +67,9 @@ _RETURNED: Final = Place("return", 0)
 _EARLIER: Final = Effect("write", Node(kind=None, name="earlier turns"))  # type: ignore[arg-type]
 
 
-_Way = tuple[int | None, int]  # out of a loop: where it leads (None: the frame returns), how deep the stack is then
+_Way = tuple[
+    int | None, int
+]  # out of a loop: where it leads (None: the frame returns), how deep the stack is then
 
 
 def key_of(frame: Frame, loop: Loop) -> LoopKey:
@@ -87,7 +89,7 @@ def enter_loop(vm: Machine, frame: Frame) -> Exit | bool | None:
     if loop is None or loop.is_for or not _is_allowed(vm, frame, loop):
         return None
     found = _attempt(vm, frame, loop, None)
-    return None if found is _LEFT else found or True
+    return None if isinstance(found, _Left) else found or True
 
 
 def capture_for(vm: Machine, frame: Frame, index: int, iterator: SymIterator) -> Exit | bool | None:
@@ -96,7 +98,7 @@ def capture_for(vm: Machine, frame: Frame, index: int, iterator: SymIterator) ->
     if loop is None or not _is_allowed(vm, frame, loop):
         return None
     found = _attempt(vm, frame, loop, iterator)
-    return None if found is _LEFT else found or True
+    return None if isinstance(found, _Left) else found or True
 
 
 def _is_allowed(vm: Machine, frame: Frame, loop: Loop) -> bool:
@@ -161,8 +163,12 @@ class _Turn:
     head: State = None  # type: ignore[assignment]  # at the head, with what is carried in its places
     inside: Places = None  # type: ignore[assignment]
     found: dict[Place, Kind] = field(default_factory=dict)  # what must be carried, by what was seen
-    codes: dict[_Way, int] = field(default_factory=dict)  # of the ways out: where they lead, how deep the stack is
-    loose: dict[int, set[Place]] = field(default_factory=dict)  # by the status: what may have no value then
+    codes: dict[_Way, int] = field(
+        default_factory=dict
+    )  # of the ways out: where they lead, how deep the stack is
+    loose: dict[int, set[Place]] = field(
+        default_factory=dict
+    )  # by the status: what may have no value then
     visible: bool = False
     dirty: bool = False
 
@@ -259,9 +265,7 @@ def _is_nonnegative(vm: Machine, value: SymValue) -> bool:
 class _Capture:
     """The capture of one loop."""
 
-    def __init__(
-        self, vm: Machine, frame: Frame, loop: Loop, iterator: SymIterator | None
-    ) -> None:
+    def __init__(self, vm: Machine, frame: Frame, loop: Loop, iterator: SymIterator | None) -> None:
         self.vm = vm
         self.frame = frame
         self.loop = loop
@@ -298,9 +302,7 @@ class _Capture:
     def _binds_something(self) -> bool:
         """Whether a turn binds a local that has no value before."""
         names = self.frame.code.co_varnames
-        return any(
-            self.outside.locals[names.index(name)] is UNBOUND for name in self._stored()
-        )
+        return any(self.outside.locals[names.index(name)] is UNBOUND for name in self._stored())
 
     def _stored(self) -> list[str]:
         instructions = self.frame.listing.instructions
@@ -448,7 +450,6 @@ class _Capture:
         self, turn: _Turn, status: Node, values: dict[Place, SymValue], *, runs: bool
     ) -> Exit | None:
         """Go on behind the loop: on the one way out, or on each in a branch on the status."""
-        vm = self.vm
         ways: dict[_Way, list[int]] = {}
         for way, code in turn.codes.items():
             ways[way] = [code]
@@ -469,7 +470,9 @@ class _Capture:
             vm.state = states[0]
             return None
         took = self._took(status, codes[0])
-        rest = states[1] if len(states) == 2 else lambda: self._choose(codes[1:], states[1:], status)
+        rest = (
+            states[1] if len(states) == 2 else lambda: self._choose(codes[1:], states[1:], status)
+        )
         return fork(vm, self.frame, took, (states[0], rest), tuple(s.index for s in states))
 
     def _took(self, status: Node, code: int) -> SymValue:

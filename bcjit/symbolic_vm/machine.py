@@ -95,14 +95,18 @@ class Mark:
     """A moment of a capture to go back to."""
 
     state: State
-    graphs: tuple[GraphMark, ...]  # of the whole graph, and of those of the loops and branches around here
+    graphs: tuple[
+        GraphMark, ...
+    ]  # of the whole graph, and of those of the loops and branches around here
     env: tuple[int, int]
     guards: int
     journal: int
     fact_lines: int
 
 
-LoopKey = tuple[str, int, str, int]  # file, first line and name of the code, index of the loop's head
+LoopKey = tuple[
+    str, int, str, int
+]  # file, first line and name of the code, index of the loop's head
 
 
 class LeaveLoops(Exception):
@@ -153,8 +157,10 @@ class Machine:
         self.roots = roots
         self.settings = settings
         self.root = Graph()  # the whole graph: inputs are made there
-        self.graph = self.root  # the one that is being written: of a side of a branch or a turn of a loop within it
-        self.graphs = (self.root,)
+        self.graph = (
+            self.root
+        )  # the one that is being written: of a side of a branch or a turn of a loop within it
+        self.graphs: tuple[Graph, ...] = (self.root,)
         self.env = ShapeEnv()
         self.guards: list[Guard] = []
         self.fact_lines: list[SourceLine] = []

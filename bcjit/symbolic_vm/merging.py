@@ -6,8 +6,9 @@ order; `spread` takes a value apart into them, `assemble` makes a value of the n
 
 from __future__ import annotations
 
+import operator
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from bcjit.dims import Dim, Expr, Symbol, symbols
@@ -33,7 +34,7 @@ from bcjit.symbolic_vm.values import (
 )
 
 __all__ = [
-    "GONE", "NOWHERE", "Gone", "Items", "Kind", "Leaf", "Maybe", "Same", "assemble", "bound_value", "handed_over", "join", "kind_of", "metas", "same_kind", "same_value",
+    "GONE", "NOWHERE", "Gone", "Items", "Kind", "Leaf", "Maybe", "Same", "assemble", "bound_value", "chosen", "handed_over", "join", "kind_of", "metas", "same_kind", "same_value",
     "spread",
 ]  # fmt: skip
 
@@ -210,7 +211,7 @@ def join(vm: Machine, a: Kind, b: Kind, outer: frozenset[Symbol]) -> Kind:
     unbound = [kind is NOWHERE for kind in (a, b)]
     if any(unbound) or isinstance(a, Maybe) or isinstance(b, Maybe):
         inner = [k.kind if isinstance(k, Maybe) else k for k in (a, b) if k is not NOWHERE]
-        joined = inner[0] if len(inner) == 1 else join(vm, *inner, outer)
+        joined = inner[0] if len(inner) == 1 else join(vm, inner[0], inner[1], outer)
         return GONE if joined is GONE else Maybe(joined)
     a, b = (
         handed_over(vm, kind.value, outer) if isinstance(kind, Same) else kind for kind in (a, b)
@@ -285,7 +286,9 @@ def _spread_maybe(vm: Machine, kind: Kind, value: SymValue) -> list[object]:
     if flag is None:
         return leaves
     # What is the flag itself is UNBOUND where it must be; others are made so.
-    return [flag if _is_value_of(vm, leaf, flag) else _where_bound(vm, flag, leaf) for leaf in leaves]
+    return [
+        flag if _is_value_of(vm, leaf, flag) else _where_bound(vm, flag, leaf) for leaf in leaves
+    ]
 
 
 def _is_value_of(vm: Machine, leaf: object, node: Node) -> bool:
@@ -321,9 +324,7 @@ def _where_bound(vm: Machine, flag: Node, leaf: object) -> Node:
     )
 
 
-def assemble(
-    vm: Machine, kind: Kind, new_node: Callable[[Meta], Node]
-) -> SymValue:
+def assemble(vm: Machine, kind: Kind, new_node: Callable[[Meta], Node]) -> SymValue:
     """Return the value whose leaves are the nodes that `new_node` makes, in order; sizes that are not known get symbols."""
     if isinstance(kind, Same):
         return kind.value
@@ -355,9 +356,7 @@ def _assemble_leaf(vm: Machine, kind: Leaf, new_node: Callable[[Meta], Node]) ->
         node = new_node(meta)
         if meta.pytype is not int:
             return SymScalar(None, meta.pytype, node)
-        symbol = vm.env.symbol(
-            vm.fresh_name(node.name), "data", nonnegative=kind.nonnegative
-        )
+        symbol = vm.env.symbol(vm.fresh_name(node.name), "data", nonnegative=kind.nonnegative)
         vm.graph.bind_symbol(symbol, node, None)
         return SymScalar(None, int, symbol.expr)
     assert isinstance(meta, ArrayMeta)
@@ -388,3 +387,28 @@ def must_be_bound(flag: object) -> bool:
     if flag is NO_VALUE:
         raise UnboundLocalError("a local variable has no value")
     return True
+
+
+def chosen(
+    vm: Machine, items: Sequence[SymValue], place: Dim, *, can_fail: bool
+) -> SymValue | None:
+    """Return the item of a sequence at a place that data decide; None unless all are numbers or arrays of one kind."""
+    outer = frozenset(vm.env.symbols)
+    kinds = [handed_over(vm, item, outer) for item in items]
+    if not kinds:
+        return None
+    kind = kinds[0]
+    for other in kinds[1:]:
+        kind = join(vm, kind, other, outer)
+    if not isinstance(kind, Leaf):
+        return None
+    held = tuple(operand(vm, item)[1] for item in items)
+
+    def new_node(meta: Meta) -> Node:
+        alias = "maybe" if _is_array(meta) else "fresh"
+        parts = (held, place)
+        return add_node(
+            vm, operator.getitem, parts, {}, (meta,), can_fail=can_fail, op=None, alias=alias
+        )
+
+    return assemble(vm, kind, new_node)

@@ -42,11 +42,12 @@ from bcjit.symbolic_vm.values import (
 
 __all__ = [
     "LONGEST",
+    "add_node",
     "call_op",
     "call_scalar",
     "describe",
-    "add_node",
     "from_fact",
+    "from_meta",
     "is_seen",
     "no_rule",
     "operand",
@@ -192,7 +193,7 @@ def call_op(
     if inferred.alias == "same" and source is not None:
         # The call gave back one of its arguments (``out=``, ``+=``): the same object.
         return vm.realize(source)
-    return _result(vm, node, results)
+    return from_meta(vm, node, results)
 
 
 def _with_data_sizes(
@@ -286,7 +287,7 @@ def _items_of(
             view_of=None if source is None else source.node,
             alias=alias,
         )
-        items.append(_result(vm, item, meta))
+        items.append(from_meta(vm, item, meta))
     return tuple(items)
 
 
@@ -303,11 +304,15 @@ def from_fact(vm: Machine, value: object) -> SymValue:
     return Known(None, value)
 
 
-def _result(vm: Machine, node: Node, meta: Meta) -> SymValue:
+def from_meta(vm: Machine, node: Node, meta: Meta) -> SymValue:
+    """Return what a node gives."""
+    if isinstance(meta, UnionMeta):
+        return SymUnion(None, node, meta.kinds)
     if isinstance(meta, ArrayMeta):
         return SymArray(None, node, meta)
     if isinstance(meta, ObjectMeta):
         return SymRandom(None, meta.pytype, node)
+    assert isinstance(meta, ScalarMeta)
     if meta.pytype is int:
         return _integer(vm, node)
     return SymScalar(None, meta.pytype, node)

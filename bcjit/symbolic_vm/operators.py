@@ -226,7 +226,7 @@ def _is_real_power(vm: Machine, base: SymValue, exponent: SymValue) -> bool:
     return isinstance(base, Known) and base.value >= 0  # type: ignore[operator]
 
 
-def _integer_binary(  # noqa: C901 - one branch an operator
+def _integer_binary(  # noqa: C901, PLR0912 - one branch an operator
     vm: Machine, symbol: str, left: SymValue, right: SymValue
 ) -> SymValue:
     a, b = as_dim(vm, left), as_dim(vm, right)

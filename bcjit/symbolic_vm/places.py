@@ -110,9 +110,7 @@ def _with_item(contents: object, key: object, value: SymValue) -> object:
         return {**contents, key: value}
     assert type(contents) is tuple
     if contents and isinstance(contents[0], DictItem):
-        return tuple(
-            item._replace(value=value) if item.key == key else item for item in contents
-        )
+        return tuple(item._replace(value=value) if item.key == key else item for item in contents)
     assert isinstance(key, int)
     return (*contents[:key], value, *contents[key + 1 :])
 

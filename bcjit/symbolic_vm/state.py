@@ -23,9 +23,11 @@ from bcjit.symbolic_vm.values import (
 
 if TYPE_CHECKING:
     from bcjit.bytecode import Instruction, Listing
+    from bcjit.dims import Dim
     from bcjit.errors import GraphBreak
     from bcjit.fx_graph import Node
     from bcjit.guards import Source
+    from bcjit.meta import Meta
 
 __all__ = [
     "BreakExit",
@@ -141,6 +143,9 @@ class Turn(Protocol):
 
     def end(self, exit_: Exit) -> TurnEnd:
         """Return the end of one of the ways through the turn."""
+
+    def metas(self) -> list[tuple[Meta, tuple[Dim | None, ...]]]:
+        """Return what is known of all that is carried, leaf by leaf."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,14 +14,16 @@ import numpy as np
 
 import bcjit.symbolic_vm.break_reasons as because
 from bcjit import ops
+from bcjit.dims import Expr
 from bcjit.guards import GuardKind, Source, SourceKind, is_constant_key
 from bcjit.ops.index_tricks import INDEXED
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.finalisers import drop
 from bcjit.symbolic_vm.identity import holds_nan
 from bcjit.symbolic_vm.machine import Machine
+from bcjit.symbolic_vm.merging import chosen
 from bcjit.symbolic_vm.named_tuples import tuple_items
-from bcjit.symbolic_vm.numpy_calls import call_op, describe, no_rule, slice_of
+from bcjit.symbolic_vm.numpy_calls import LONGEST, call_op, describe, no_rule, slice_of
 from bcjit.symbolic_vm.operators import as_dim, fold, new_list
 from bcjit.symbolic_vm.set_history import real_set
 from bcjit.symbolic_vm.state import Effect
@@ -62,7 +64,7 @@ KEY_TYPES: Final = (str, bytes, bool, int, float, type(None), tuple, type)
 MISSING: Final = object()
 
 
-def get_item(vm: Machine, value: SymValue, key: SymValue) -> SymValue:
+def get_item(vm: Machine, value: SymValue, key: SymValue) -> SymValue:  # noqa: C901 - one branch a kind of value
     """``value[key]``."""
     value = vm.realize(value)
     if isinstance(value, SymArray):
@@ -90,6 +92,9 @@ def get_item(vm: Machine, value: SymValue, key: SymValue) -> SymValue:
         if isinstance(found, SymValue):
             return found
         return break_graph(because.WOULD_RAISE, "KeyError")
+    if isinstance(value, Known) and type(value.value) is tuple and vm.structured:
+        items = tuple(Known(None, item) for item in value.value)
+        return _sequence_item(vm, SymTuple(value.source, items), items, key)
     if isinstance(value, Known) and isinstance(value.value, str | bytes | tuple):
         index = _index(vm, key)
         return fold(operator.getitem, value.value, index)
@@ -157,6 +162,11 @@ def _index(vm: Machine, key: SymValue) -> int | slice:
 def _sequence_item(
     vm: Machine, owner: SymValue, items: tuple[SymValue, ...], key: SymValue
 ) -> SymValue:
+    dim = as_dim(vm, key) if vm.structured else None
+    if isinstance(dim, Expr) and vm.env.hint(dim) is None and len(items) <= LONGEST:
+        found = chosen(vm, items, dim, can_fail=True)
+        if found is not None:
+            return found
     index = _index(vm, key)
     if isinstance(index, slice):
         if index.step == 0:

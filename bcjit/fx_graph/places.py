@@ -1,0 +1,529 @@
+"""Where the values of a graph and of the bodies in it live in generated code: which share a variable, which have none.
+
+All bodies stand in one function, so what a body is handed is the outer variable itself, a carried value is one variable for all turns, and the
+results of a loop are those variables. A value is a node, or (for a result of a loop or branch) the node with the index.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
+
+from bcjit.dims import Expr
+from bcjit.fx_graph.node import Node, NodeKind, Operand, item_of, leaves, nodes_in
+from bcjit.meta import ArrayMeta, Meta, UnboundMeta
+from bcjit.records import dataclass
+
+if TYPE_CHECKING:
+    from bcjit.fx_graph.graph import Graph
+
+__all__ = ["Handed", "Places", "Size", "Value"]
+
+Value: TypeAlias = "Node | tuple[Node, int]"
+Size: TypeAlias = "tuple[Value, int]"  # an axis of an array
+
+# Deeper nesting helps nothing, and the parser takes at most 200 brackets (CPython Parser/tokenizer.h, MAXLEVEL).
+_DEEPEST: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """What stands for a node that has no variable: a constant or a symbolic integer of some graph."""
+
+    operand: Operand
+    graph: Graph
+
+
+class Places:
+    """Decides for one graph with its bodies.
+
+    Attributes
+    ----------
+    nested
+        Nodes written inside the expression of their only user.
+    kept
+        Nodes that must be variables up to the end of their graph.
+    """
+
+    def __init__(self, graph: Graph, kept: Collection[Node] | None, forced: Node | None) -> None:
+        self.graph = graph
+        self.forced = forced
+        self.around: dict[Graph, tuple[Node, Graph]] = {}
+        self.where: dict[Node, tuple[Graph, int]] = {}
+        self._place_of_input: dict[Node, int] = {}
+        self.sources: set[Node] = set()
+        keep: set[Node] = set()
+        for one in graph.nested():
+            self.sources |= one.symbol_sources()
+            keep |= one.keep
+            for index, node in enumerate(one.inputs):
+                self._place_of_input[node] = index
+            for index, node in enumerate(one.nodes):
+                self.where[node] = (one, index)
+                for body in node.bodies:
+                    self.around[body] = (node, one)
+        self.kept = frozenset(keep if kept is None else kept)
+        self._meanings: dict[Node, Value | Handed] = {}
+        self._statuses: dict[Node, frozenset[int | None]] = {}
+        self._read_items = self._find_read_items()
+        self.nested: set[Node] = set()
+        if forced is None:
+            self._nest(graph, visible=False)
+        self.last: dict[Graph, dict[Value, int]] = {}
+        self.inside: dict[Node, set[Value]] = {}
+        self._scan(graph)
+        self.variables = _Variables(self)
+
+    # What an operand stands for
+
+    def meaning(self, node: Node) -> Value | Handed:
+        """Return the value whose variable a node is, or what stands for it."""
+        found = self._meanings.get(node)
+        if found is None:
+            found = self._meanings[node] = self._meaning(node)
+        return found
+
+    def _meaning(self, node: Node) -> Value | Handed:
+        graph, _ = self.where[node]
+        if node.kind is NodeKind.CONST:
+            return Handed(node, graph)
+        if node.kind is NodeKind.INPUT and graph in self.around:
+            around, outer = self.around[graph]
+            index = self._place_of_input[node] - len(self.own_inputs(around))
+            if index < 0:
+                return node
+            operand = cast("tuple[Operand, ...]", around.args[-1])[index]
+            if isinstance(operand, Node):
+                return self.meaning(operand)
+            if around.kind is NodeKind.LOOP and not _is_simple(operand):
+                return node  # computed once, not in each turn
+            return Handed(operand, outer)
+        item = item_of(node)
+        return node if item is None else self._result(item)
+
+    def _result(self, item: tuple[Node, int]) -> Value | Handed:
+        around, index = item
+        if around.kind is NodeKind.LOOP:
+            if index:
+                return item
+            statuses = self.statuses(around)
+            status = next(iter(statuses)) if len(statuses) == 1 else None
+            return item if status is None else Handed(status, self.where[around][0])
+        one, other = (
+            self.meaning(operand) if isinstance(operand, Node) else None
+            for operand in (body.outputs[index] for body in around.bodies)
+        )
+        if one is None or isinstance(one, Handed) or one != other:
+            return item
+        return (
+            item if self.home(one) in around.bodies else one
+        )  # both sides give what was there before
+
+    def own_inputs(self, node: Node) -> tuple[Node, ...]:
+        """Return the inputs of a loop's body that have variables of their own: the index, and what is carried."""
+        if node.kind is not NodeKind.LOOP:
+            return ()
+        over, carried, _ = cast("LoopArgs", node.args)
+        return node.bodies[0].inputs[: len(carried) + (over is not None)]
+
+    def carried_inputs(self, node: Node) -> tuple[Node, ...]:
+        """Return the inputs of a loop's body for what is carried."""
+        return self.own_inputs(node)[node.args[0] is not None :]
+
+    def computed_inputs(self, node: Node) -> list[tuple[Node, Operand]]:
+        """Return the inputs of a loop's body that are computed once, in front of it, each with its operand."""
+        inputs = node.bodies[0].inputs[len(self.own_inputs(node)) :]
+        free = cast("tuple[Operand, ...]", node.args[-1])
+        return [
+            (one, operand)
+            for one, operand in zip(inputs, free, strict=True)
+            if self.meaning(one) is one and (one.users or one in self.sources)
+        ]
+
+    def home(self, value: Value) -> Graph:
+        """Return the graph in which a value comes to be."""
+        return self.where[value if isinstance(value, Node) else value[0]][0]
+
+    def chain(self, graph: Graph) -> Iterator[Graph]:
+        """Yield a graph and those around it."""
+        yield graph
+        while graph in self.around:
+            _, graph = self.around[graph]
+            yield graph
+
+    def values_of(self, operand: Operand, graph: Graph) -> set[Value]:
+        """Return the values that are read where an operand is written."""
+        found: set[Value] = set()
+        for leaf in leaves(operand):
+            if isinstance(leaf, Node):
+                found |= self._values_of_node(leaf)
+            elif isinstance(leaf, Expr):
+                for symbol in leaf.symbols():
+                    found |= self._values_of_node(graph.symbols[symbol][0])
+        return found
+
+    def _values_of_node(self, node: Node) -> set[Value]:
+        meaning = self.meaning(node)
+        if isinstance(meaning, Handed):
+            if meaning.operand is node:
+                return set()  # a constant
+            return self.values_of(meaning.operand, meaning.graph)
+        if isinstance(meaning, Node) and meaning in self.nested:
+            return self.values_of(meaning.operands, self.where[meaning][0])
+        return {meaning}
+
+    # Loops
+
+    def is_read(self, value: tuple[Node, int]) -> bool:
+        """Whether a result of a loop or branch is used."""
+        return value in self._read_items
+
+    def is_item(self, value: tuple[Node, int]) -> bool:
+        """Whether a result of a branch has a variable: not where both sides give what was there before."""
+        return self._result(value) == value
+
+    def _find_read_items(self) -> set[tuple[Node, int]]:
+        found: set[tuple[Node, int]] = set()
+        for node, (graph, _) in self.where.items():  # outer graphs first
+            item = item_of(node)
+            if item is None:
+                continue
+            around = self.around.get(graph)
+            if around is not None and around[0].kind is NodeKind.COND:
+                output = graph.nodes[-1]
+                used = set(node.users) != {output} or any(
+                    (around[0], k) in found and node in set(nodes_in(operand))
+                    for k, operand in enumerate(output.args)
+                )
+            else:
+                used = True
+            if (node.users and used) or node in self.kept or node in self.sources:
+                found.add(item)
+        return found
+
+    def tail(self, graph: Graph) -> Node | None:
+        """Return the branch with which a body ends: its results are outputs, and nothing comes behind it."""
+        *_, output = graph.nodes
+        last = next(
+            (node for node in reversed(graph.nodes[:-1]) if item_of(node) is None), None
+        )  # fmt: skip
+        if last is None or last.kind is not NodeKind.COND:
+            return None
+        given = Counter(leaf for leaf in output.args if isinstance(leaf, Node))
+        for user in last.users:
+            item = item_of(user)
+            special = user in self.kept or user in self.sources or user is self.forced
+            if item is None or special or set(user.users) - {output}:
+                return None
+            if user.users and given[user] != sum(used is user for used in output.uses()):
+                return None
+        indices = [item_of(leaf) for leaf in given.elements() if item_of(leaf) is not None]
+        ours = [item for item in indices if item is not None and item[0] is last]
+        return last if len(ours) == len(set(ours)) else None
+
+    def side_outputs(self, tail: Node, side: Graph, outputs: list[Ending]) -> list[Ending]:
+        """Return the outputs of a body on one side of the branch that it ends with."""
+
+        def at(ending: Ending) -> Ending:
+            operand, _ = ending
+            item = item_of(operand) if isinstance(operand, Node) else None
+            if item is None or item[0] is not tail:
+                return ending
+            return side.outputs[item[1]], side
+
+        return [at(ending) for ending in outputs]
+
+    def constant_status(self, operand: Operand) -> int | None:
+        """Return a status that is known, None for one that is computed."""
+        if isinstance(operand, Node):
+            meaning = self.meaning(operand)
+            operand = meaning.operand if isinstance(meaning, Handed) else None
+        return operand if type(operand) is int else None
+
+    def statuses(self, loop: Node) -> frozenset[int | None]:
+        """Return the statuses that a loop can end with; None stands for one that is computed."""
+        found = self._statuses.get(loop)
+        if found is None:
+            body = loop.bodies[0]
+            given = set(self._ways([(body.outputs[0], body)], body))
+            given.discard(0)
+            if loop.args[0] is not None or not given:
+                given.add(0)
+            found = self._statuses[loop] = frozenset(given)
+        return found
+
+    def _ways(self, outputs: list[Ending], graph: Graph) -> Iterator[int | None]:
+        tail = self.tail(graph)
+        if tail is None:
+            yield self.constant_status(outputs[0][0])
+            return
+        for side in tail.bodies:
+            yield from self._ways(self.side_outputs(tail, side, outputs), side)
+
+    # Nesting
+
+    def _nest(self, graph: Graph, *, visible: bool) -> bool:
+        """Find the nodes that may stand inside the expression of their user; return whether a visible effect came.
+
+        The value is used once, no effect lies between it and its use, no visible effect comes before, and none in another turn: running it
+        later, just before its use, changes nothing but which of several failures comes first, and after any of them the part
+        starts again. Nothing is moved over a loop, which may not end.
+        """
+        counts = Counter(used for node in graph.nodes for used in node.uses())
+        variables = self.kept | graph.symbol_sources()
+        depth: dict[Node, int] = {}
+        stretch: set[Node] = set()  # calls since the last effect
+        for node in graph.nodes:
+            before = visible
+            for body in node.bodies:
+                again = node.kind is NodeKind.LOOP and _is_visible(node)
+                visible |= self._nest(body, visible=before or again)
+            visible |= node.visible
+            if before or visible or node.kind in (NodeKind.INPUT, NodeKind.CONST):
+                continue  # nothing is nested into a visible effect: its failure must be told from its operands'
+            if item_of(node) is not None:
+                continue
+            inner = [
+                used
+                for used in nodes_in(self._single_operands(node, graph))
+                if used in stretch and counts[used] == 1 and used not in variables
+            ]
+            inner = [used for used in inner if depth[used] < _DEEPEST]
+            self.nested.update(inner)
+            depth[node] = 1 + max((depth[used] for used in inner), default=0)
+            if node.has_effect or node.bodies:
+                stretch.clear()
+            else:
+                stretch.add(node)
+        return visible
+
+    def _single_operands(self, node: Node, graph: Graph) -> tuple[Operand, ...]:
+        """Return the operands of a node that are written once, and run once."""
+        if node.bodies:
+            return node.args[:-1]
+        if node.kind is NodeKind.OUTPUT and graph in self.around:
+            around, _ = self.around[graph]
+            if around.kind is NodeKind.COND:
+                return tuple(
+                    operand for k, operand in enumerate(node.args) if self.is_read((around, k))
+                )
+        return node.operands
+
+    # Reads
+
+    def _scan(self, graph: Graph) -> set[Value]:
+        """Note at which of its nodes a graph reads a value last; return all that it reads."""
+        last = self.last[graph] = {}
+        for index, node in enumerate(graph.nodes):
+            if node in self.nested or item_of(node) is not None:
+                continue
+            found: set[Value] = set()
+            for operand in self._single_operands(node, graph):
+                found |= self.values_of(operand, graph)
+            if node.kind is NodeKind.LOOP:
+                over, _, free = cast("LoopArgs", node.args)
+                found |= self.values_of(free, graph)
+                self.inside[node] = self.values_of(over, graph) | self._scan(node.bodies[0])
+                found |= self.inside[node]
+            else:
+                for body in node.bodies:
+                    found |= self._scan(body)
+            last.update(dict.fromkeys(found, index))
+        for node in self.kept:
+            meaning = self.meaning(node) if self.where.get(node, (None,))[0] is graph else None
+            if meaning is not None and not isinstance(meaning, Handed):
+                last[meaning] = len(graph.nodes)
+        return set(last)
+
+    def is_live_after(self, value: Value, graph: Graph, index: int) -> bool:
+        """Whether a value may be read behind a node of a graph, in another turn too."""
+        while True:
+            if self.last[graph].get(value, -1) > index:
+                return True
+            if graph is self.home(value):
+                return False
+            around, graph = self.around[graph]
+            if around.kind is NodeKind.LOOP and value in self.inside[around]:
+                return True
+            index = self.where[around][1]
+
+    # Variables
+
+    def binds(self, node: Node) -> bool:
+        """Whether a call's value is given a variable."""
+        return node.has_value and bool(
+            node.users or node in self.kept or node in self.sources
+        )  # fmt: skip
+
+    def name(self, value: Value) -> str:
+        """Return the variable of a value."""
+        return self.variables.name(value)
+
+
+Ending: TypeAlias = "tuple[Operand, Graph]"
+LoopArgs: TypeAlias = (
+    "tuple[tuple[Operand, Operand, Operand] | None, tuple[Operand, ...], tuple[Operand, ...]]"
+)
+
+
+class _Variables:
+    """Which values share a variable: those that hand on to one another, where none is needed when the next is made."""
+
+    def __init__(self, places: Places) -> None:
+        self.places = places
+        self._root: dict[Value, Value] = {}
+        self._members: dict[Value, list[Value]] = {}
+        self._names: dict[Value, str] = {}
+        structured = [node for node in places.where if node.bodies]
+        for node in structured:
+            if node.kind is NodeKind.LOOP:
+                for k, carried in enumerate(places.carried_inputs(node), 1):
+                    self._join((node, k), carried)
+        for node in structured:  # outer ones first
+            if node.kind is NodeKind.LOOP:
+                self._share_turns(node)
+            else:
+                self._share_sides(node)
+
+    def members(self, value: Value) -> list[Value]:
+        """Return the values in the variable of a value."""
+        return self._members.get(self._find(value), [value])
+
+    def name(self, value: Value) -> str:
+        root = self._find(value)
+        name = self._names.get(root)
+        if name is None:
+            name = self._names[root] = self._best_name(root)
+        return name
+
+    def _best_name(self, root: Value) -> str:
+        """Return the name of what is carried, by the outermost loop; else of the outermost result."""
+        places = self.places
+
+        def rank(value: Value) -> tuple[bool, int]:
+            depth = sum(1 for _ in places.chain(places.home(value)))
+            return not (isinstance(value, Node) and value.kind is NodeKind.INPUT), depth
+
+        best = min(self.members(root), key=rank)
+        if isinstance(best, Node):
+            return best.name
+        node, index = best
+        items = (user for user in node.users if item_of(user) == (node, index))
+        named = next(items, None)
+        return f"{node.name}_{index}" if named is None else named.name
+
+    # Sharing
+
+    def _share_turns(self, loop: Node) -> None:
+        places, body = self.places, loop.bodies[0]
+        graph, _ = places.where[loop]
+        _, initial, _ = cast("LoopArgs", loop.args)
+        for k, carried in enumerate(places.carried_inputs(loop)):
+            following = self._value(body.outputs[k + 1])
+            if following is not None and places.home(following) is body:
+                self._try(carried, following)
+            before = self._value(initial[k])
+            if before is not None and places.home(before) is graph:
+                self._try(carried, before)
+
+    def _share_sides(self, cond: Node) -> None:
+        for side in cond.bodies:
+            for k, operand in enumerate(side.outputs):
+                value = self._value(operand)
+                if value is None or self.places.home(value) is not side:
+                    continue
+                if self.places.is_read((cond, k)):
+                    self._try((cond, k), value)
+
+    def _value(self, operand: Operand) -> Value | None:
+        """Return the value of an operand that may share a variable: not an input of the graph, an index, or what has none."""
+        places = self.places
+        meaning = places.meaning(operand) if isinstance(operand, Node) else None
+        if meaning is None or isinstance(meaning, Handed):
+            return None
+        if not isinstance(meaning, Node):
+            return meaning if meaning[1] or meaning[0].kind is NodeKind.COND else None
+        if meaning in places.nested:
+            return None
+        if meaning.kind is NodeKind.INPUT:
+            graph, _ = places.where[meaning]
+            around = places.around.get(graph)
+            if around is None or meaning not in places.carried_inputs(around[0]):
+                return None
+        return meaning
+
+    def _try(self, one: Value, other: Value) -> None:
+        if self._find(one) == self._find(other):
+            return
+        pairs = [(a, b) for a in self.members(one) for b in self.members(other)]
+        if not any(self._is_live_at(a, b) or self._is_live_at(b, a) for a, b in pairs):
+            self._join(one, other)
+
+    def _is_live_at(self, value: Value, written: Value) -> bool:
+        """Whether a value is still needed when another one is written."""
+        places = self.places
+        home, graph = places.home(value), places.home(written)
+        if home not in places.chain(graph):
+            return False
+        if isinstance(written, Node):
+            index = places.where[written][1]
+            if (
+                written.kind is NodeKind.INPUT
+            ):  # carried: written before the first turn, and at the end of each
+                if home is graph:
+                    return False
+                loop, graph = places.around[graph]
+                if value in places.inside[loop]:
+                    return True
+                index = places.where[loop][1]
+        else:
+            index = places.where[written[0]][1]
+        return self._is_before(value, graph, index) and places.is_live_after(value, graph, index)
+
+    def _is_before(self, value: Value, graph: Graph, index: int) -> bool:
+        """Whether a value was made before, or at, a node of a graph."""
+        places = self.places
+        made, home = (
+            places.where[value if isinstance(value, Node) else value[0]][1],
+            places.home(value),
+        )
+        inside = False
+        while graph is not home:
+            around, graph = places.around[graph]
+            index, inside = places.where[around][1], True
+        if isinstance(value, Node) and value.kind is NodeKind.INPUT:
+            return True
+        return made < index if inside else made <= index
+
+    def _find(self, value: Value) -> Value:
+        while value in self._root:
+            value = self._root[value]
+        return value
+
+    def _join(self, one: Value, other: Value) -> None:
+        one, other = self._find(one), self._find(other)
+        self._members[one] = [*self.members(one), *self.members(other)]
+        self._members.pop(other, None)
+        self._root[other] = one
+
+
+def _is_visible(node: Node) -> bool:
+    """Whether a loop or branch has an effect that others see, or anything in it has."""
+    return node.visible or any(
+        inner.visible for body in node.bodies for graph in body.nested() for inner in graph.nodes
+    )
+
+
+def _is_simple(operand: Operand) -> bool:
+    """Whether an operand is a constant, or a symbol alone."""
+    if isinstance(operand, Expr):
+        symbol, *others = operand.symbols()
+        return not others and operand == symbol.expr
+    return type(operand) not in (tuple, list, dict) and not isinstance(operand, slice)
+
+
+def is_big(meta: Meta) -> bool:
+    """Whether a value is worth deleting."""
+    meta = meta.kind if isinstance(meta, UnboundMeta) else meta
+    return isinstance(meta, ArrayMeta) and not meta.is_scalar

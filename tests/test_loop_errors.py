@@ -1,0 +1,333 @@
+"""What happens in the middle of a loop: errors, warnings and interrupts come in their turn, with all that was written before them."""
+
+from __future__ import annotations
+
+import math
+import signal
+import time
+import traceback
+
+import numpy as np
+import pytest
+from differential import STANDARD_SETTINGS, World, args, assert_same
+from loop_programs.registry import wave
+from under_test import compile_eager
+from vm_kit import capture_call
+
+CASES = []
+
+
+def case(*calls):
+    """Add a function to the table, with makers of its arguments."""
+
+    def register(fn):
+        world = lambda: World(fn, [lambda make=make: args(*make()) for make in calls])
+        CASES.append(pytest.param(world, id=fn.__name__))
+        return fn
+
+    return register
+
+
+@case(
+    lambda: (wave(20), np.arange(20), np.zeros(20)),
+    lambda: (wave(20), np.r_[np.arange(13), 99, 0], np.zeros(20)),
+    lambda: (wave(3), np.array([-3, -4]), np.zeros(3)),
+    lambda: (wave(3, dtype="f4"), np.array([0, 1, 2, 0]), np.zeros(3)),
+)
+def index_error_in_a_turn(x, at, out):
+    for k in range(len(at)):
+        out[k] = 1.0
+        out[k] += x[at[k]]
+    return out
+
+
+@case(lambda: (wave(20, dtype="i8"),), lambda: (wave(14),), lambda: ([3, 2, 0, 1],))
+def division_by_zero_in_a_turn(x):
+    total = 100
+    for i in range(len(x)):
+        total = total + 7 // int(x[i])
+        x[i] = total
+    return total
+
+
+@case(lambda: (np.r_[wave(12), 0.0, wave(5)],), lambda: (np.array([0, 0, 3], "f4"),))
+def warning_in_a_turn(x):
+    out = np.zeros_like(x)
+    for i in range(len(x)):
+        out[i] = 1.0 / x[i]
+        x[i] = i
+    return out
+
+
+@case(lambda: (wave(4) * 1e100, 14), lambda: (np.ones(2, "f4"), 40), lambda: (wave(2), 0))
+def overflow_of_arrays_in_a_turn(x, n):
+    turns = 0
+    for _ in range(n):
+        x *= 1e30
+        turns += 1
+        x -= x[0]
+    return x, turns
+
+
+@case(lambda: (np.zeros(20, "u1"), 20), lambda: (np.zeros(3, "i1"), 3), lambda: (np.zeros(0), 0))
+def python_int_too_large_for_its_place(out, n):
+    value = 1
+    for i in range(n):
+        out[i] = value
+        value = value * 2 + 1
+    return out
+
+
+@case(lambda: (np.zeros(100, "i8"), 100), lambda: (np.zeros(2), 2))
+def python_ints_have_no_end(out, n):
+    a, b = 0, 1
+    for i in range(n):
+        a, b = b, a + b
+        if a < 2**62:
+            out[i] = a
+    return a, b, a % 10**9 + (b >> 40)
+
+
+@case(lambda: (wave(20), 0.9), lambda: (wave(20), 5.0), lambda: (wave(2, dtype="f4"), -1.0))
+def raise_under_a_branch(x, limit):
+    for i in range(len(x)):
+        if x[i] > limit:
+            raise ValueError(f"at {i}")
+        x[i] = 0
+    return x
+
+
+@case(lambda: (wave(20) + 2, 18), lambda: (wave(20), 18), lambda: (wave(2), 2))
+def assert_in_a_turn(x, n):
+    s = 0.0
+    for i in range(n):
+        s += x[i]
+        assert s > 0, i
+    return s
+
+
+@case(lambda: (wave(20),), lambda: (np.abs(wave(20)),), lambda: (wave(0),))
+def domain_error_in_a_turn(x):
+    s = 0.0
+    for i in range(len(x)):
+        s += math.sqrt(x[i])
+        x[i] = s
+    return s
+
+
+def scaled(row, weights):
+    row *= weights
+    return row.reshape(2, -1)
+
+
+@case(
+    lambda: (wave(14, 4), [np.ones(4)] * 13 + [np.ones(3)]),
+    lambda: (wave(12, 3), [2.0] * 12),
+    lambda: (wave(2, 4, dtype="f4"), [np.ones(4)] * 2),
+)
+def error_in_an_inlined_function(table, weights):
+    total = 0.0
+    for row, w in zip(table, weights, strict=True):
+        total += scaled(row, w)[0].sum()
+    return total
+
+
+@case(
+    lambda: (wave(5, 5), np.full(5, 4)),
+    lambda: (wave(5, 5), np.array([4, 4, 5, 4, 4])),
+    lambda: (wave(2, 2, dtype="f4"), np.array([0, 3])),
+)
+def index_error_in_an_inner_loop(a, last):
+    for i in range(a.shape[0]):
+        for j in range(last[i] + 1):
+            a[i, j] = i * j
+        a[i] -= 1
+    return a
+
+
+@case(lambda: (wave(15), 3.0), lambda: (wave(15) - 4, 3.0), lambda: (wave(0), 3.0))
+def unbound_in_the_first_turn(x, limit):
+    for v in x:
+        if v > -limit:
+            best = v
+        x *= 0.5
+        limit = limit + best
+    return limit
+
+
+@case(
+    lambda: (wave(12), np.arange(14)),
+    lambda: (wave(12), np.arange(12)),
+    lambda: (wave(1), np.zeros(0, int)),
+)
+def caught_around_the_loop(x, at):
+    done = 0
+    try:
+        for k in at:
+            x[k] = -x[k]
+            done += 1
+    except IndexError as error:
+        return x, done, k, str(error)
+    return x, done, "all"
+
+
+@case(lambda: (wave(15), 0.9), lambda: (wave(15), 2.0), lambda: (wave(2, dtype="f4"), -1.0))
+def caught_in_each_turn(x, limit):
+    bad = 0
+    for i in range(len(x)):
+        try:
+            if x[i] > limit:
+                raise ArithmeticError(i)
+            x[i] = 1 // int(x[i] * 3)
+        except ArithmeticError:
+            bad += 1
+        finally:
+            x[i] += 1
+    return x, bad
+
+
+@case(lambda: (wave(12), 15), lambda: (wave(12), 11))
+def errstate_in_each_turn(x, n):
+    for i in range(n):
+        with np.errstate(all="ignore"):
+            x = np.log(x - i) + 1 / x
+    return x
+
+
+@case(lambda: (wave(4, 3), 12, False), lambda: (wave(4, 3), 12, True))
+def read_only_in_a_turn(x, n, locked):
+    x.flags.writeable = not locked
+    s = 0.0
+    for i in range(n):
+        s += i
+        x[i % 4, 1] = s
+    return x
+
+
+@case(lambda: (wave(15), 15), lambda: (wave(15), 4))
+def printed_in_each_turn(x, n):
+    s = 0.0
+    for i in range(n):
+        s += x[i]
+        if i % 4 == 3:
+            print(i, s)
+        x[i] = s
+    return s
+
+
+@pytest.mark.parametrize("world", CASES)
+def test_middle_of_a_loop_cannot_be_told_from_plain(world):
+    assert_same(world, compile_eager, STANDARD_SETTINGS)
+
+
+# -- interrupts
+
+
+def fills(out, n):
+    for i in range(n):
+        out[i % 1000] = i + 1
+    return out
+
+
+def turns_forever(out, n):
+    while True:
+        out += 1
+        if out[0] > n:
+            return out
+
+
+def nested(out, n):
+    for i in range(n):
+        for j in range(1000):
+            out[j] += 1
+    return out
+
+
+def calls(out, n):
+    k = 0
+    while k < n:
+        k = advanced(out, k)
+    return out
+
+
+def advanced(out, k):
+    for _ in range(50):
+        k += 1
+        out[k % 1000] = k
+    return k
+
+
+# function -> what holds of its array whenever it stops
+HALTED = {
+    fills: lambda out: out.max() == out[int(out.max() - 1) % 1000] and out.max() > 1000,
+    turns_forever: lambda out: out.min() == out.max() > 10,
+    nested: lambda out: 0 <= out[0] - out[-1] <= 1 and (np.diff(out) <= 0).all() and out[0] > 1,
+    calls: lambda out: out.max() == out[int(out.max()) % 1000] and out.max() > 1000,
+}
+
+
+@pytest.mark.parametrize("fn", HALTED, ids=lambda fn: fn.__name__)
+def test_an_interrupt_in_a_long_loop_arrives_at_once(fn):
+    # Counted in this process's own time, as the machine may be busy. Any of these loops would last for weeks.
+    compiled = compile_eager(fn)
+    compiled(np.zeros(1000), 3)
+    struck = []
+
+    def strike(number, frame):
+        struck.append(time.process_time())
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGPROF, strike)
+    out = np.zeros(1000)
+    try:
+        begun = time.process_time()
+        signal.setitimer(signal.ITIMER_PROF, 0.1)
+        with pytest.raises(KeyboardInterrupt) as info:
+            compiled(out, 10**12)
+        ended = time.process_time()
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+    assert len(struck) == 1
+    assert ended - begun < 0.1 + 0.1
+    assert HALTED[fn](out)
+    frames = traceback.extract_tb(info.value.__traceback__)
+    (place,) = [frame for frame in frames if frame.name == fn.__name__]
+    first = fn.__code__.co_firstlineno
+    assert place.lineno in range(first + 1, first + 6)
+    # The function goes on working.
+    assert np.array_equal(compiled(np.zeros(1000), 3), fn(np.zeros(1000), 3))
+
+
+# -- how long capturing takes
+
+
+def over_range(x, n):
+    total = 0.0
+    for i in range(n):
+        x = x * 0.5 + i
+        total += x.sum()
+    return x, total
+
+
+def counted_down(x, n):
+    while n > 0:
+        x = np.sin(x) + n
+        n -= 1
+    return x
+
+
+def two_deep(x, n):
+    for i in range(n):
+        for j in range(i, n, 2):
+            x[j % 3] += i
+            if x[0] > 1e3:
+                break
+    return x
+
+
+@pytest.mark.parametrize("fn", [over_range, counted_down, two_deep], ids=lambda fn: fn.__name__)
+def test_capturing_takes_as_many_steps_however_many_turns_there_are(fn):
+    few, many = (capture_call(fn, wave(3), n) for n in (10, 10_000_000))
+    assert few.steps == many.steps
+    assert few.graph.text() == many.graph.text()
