@@ -110,11 +110,17 @@ class Explanation:
         """The breaks of the parts, in words."""
         return tuple(part.ends for part in self.parts if part.ends.startswith("BRK"))
 
+    @property
+    def loops(self) -> tuple[LoopReport, ...]:
+        """What became of each loop: captured whole, unrolled or left in Python, and why."""
+        return _loops(self.parts)
+
     def as_dict(self) -> dict[str, object]:
         """Return everything but the graphs and the result as plain data."""
         return {
             "function": self.function,
             "parts": [part.as_dict() for part in self.parts],
+            "loops": [loop.as_dict() for loop in self.loops],
             "problems": [_problem_dict(problem) for problem in self.problems],
         }
 
@@ -132,8 +138,8 @@ class Explanation:
             else:
                 lines.append("  no array work")
             lines += [f"  effect: {effect}" for effect in part.effects]
-            lines += [f"  {row}" for row in _loop_rows(part)]
             lines.append(f"  ends: {part.ends}")
+        lines += [loop.text() for loop in self.loops]
         lines += [f"plain: {_problem_text(problem)}" for problem in self.problems]
         return "\n".join(lines)
 
@@ -177,11 +183,17 @@ class RecompileReport:
     plain_calls: int
     problems: tuple[Problem, ...]
 
+    @property
+    def loops(self) -> tuple[LoopReport, ...]:
+        """What became of each loop: captured whole, unrolled or left in Python, and why."""
+        return _loops(self.parts)
+
     def as_dict(self) -> dict[str, object]:
         """Return the report as plain data."""
         return {
             "function": self.function,
             "parts": [part.as_dict() for part in self.parts],
+            "loops": [loop.as_dict() for loop in self.loops],
             "recompilations": [
                 {"where": m.line.text(), "why": m.sentence} for m in self.recompilations
             ],
@@ -194,13 +206,13 @@ class RecompileReport:
             f"{self.function}: {_count(len(self.parts), 'compiled variant')},"
             f" {_count(len(self.recompilations), 'recompilation')}"
         ]
-        for part in self.parts:
-            lines.append(
-                f"  {part.where}: {_count(part.nodes, 'node')}, reused {_count(part.hits, 'time')}"
-                + (f", {_count(part.bailouts, 'bail-out')}" if part.bailouts else "")
-                + f", {part.ends}"
-            )
-            lines += [f"    {row}" for row in _loop_rows(part)]
+        lines += [
+            f"  {part.where}: {_count(part.nodes, 'node')}, reused {_count(part.hits, 'time')}"
+            + (f", {_count(part.bailouts, 'bail-out')}" if part.bailouts else "")
+            + f", {part.ends}"
+            for part in self.parts
+        ]
+        lines += [f"  {loop.text()}" for loop in self.loops]
         lines += [f"  {m.line} compiled again: {m.sentence}" for m in self.recompilations]
         if self.plain_calls:
             lines.append(
@@ -211,9 +223,10 @@ class RecompileReport:
         return "\n".join(lines)
 
 
-def _loop_rows(part: PartReport) -> Iterator[str]:
-    """Yield a sentence for each loop: one that is captured for several calls of its function has one."""
-    yield from dict.fromkeys(loop.text() for loop in part.loops)
+def _loops(parts: tuple[PartReport, ...]) -> tuple[LoopReport, ...]:
+    """Return what became of the loops, each thing once, in the order of the source."""
+    found = dict.fromkeys(loop for part in parts for loop in part.loops)
+    return tuple(sorted(found, key=lambda loop: (loop.line.filename, loop.line.lineno)))
 
 
 def _count(number: int, what: str) -> str:

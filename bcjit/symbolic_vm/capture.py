@@ -183,8 +183,17 @@ def _attempt(
         end=leave,
         end_position=_known(vm.end_position),
         steps=vm.steps,
-        loops=tuple(vm.loop_notes),
+        loops=_loops(vm, leave),
     )
+
+
+def _loops(vm: Machine, end: ReturnExit | BreakExit) -> tuple[LoopReport, ...]:
+    """Return what became of the loops: of one that is cut at each turn, why the first turn was."""
+    cause = end.cause if isinstance(end, BreakExit) else None
+    if cause is not None and cause.line is not None and cause.context.startswith("over "):
+        # A ``for``. Where a ``while`` is cut, the line may be one of the turn's.
+        vm.leave_loop(cause.context, cause.line)
+    return (*dict.fromkeys(vm.loop_notes), *vm.loops_left.values())
 
 
 def _needed(guards: Sequence[Guard]) -> Iterator[Guard]:

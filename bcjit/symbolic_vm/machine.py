@@ -88,6 +88,8 @@ class Settings:
     break_at: frozenset[int] = frozenset()
     # Loops that are left to Python: what has failed once is not tried again.
     left_loops: set[LoopKey] = field(default_factory=set)
+    # Why, for reports: by the line of the loop.
+    left_reports: dict[SourceLine, LoopReport] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +207,7 @@ class Machine:
         self._inside_builtin = 0
         self._regions: list[Region] = []
         self.loop_notes: list[LoopReport] = []
+        self.loops_left: dict[SourceLine, LoopReport] = {}
         self.continues = False  # whether the part begins behind a break
         self.constructing: list[int] = []  # the depths of the frames that are at a call of a class
 
@@ -700,6 +703,11 @@ class Machine:
         """Remember for the report what became of a loop."""
         self.loop_notes.append(LoopReport(line or self.line, how, why, trips))
         self.undoable(self.loop_notes.pop)
+
+    def leave_loop(self, why: str, line: SourceLine) -> None:
+        """Remember for the report that a loop is left to Python, and the first reason; that stays when all else is undone."""
+        report = LoopReport(line, "left", why)
+        self.loops_left[line] = self.settings.left_reports.setdefault(line, report)
 
     def _stop_at(self, instruction: Instruction, reason: str, context: str) -> None:
         """Give up an instruction before it is tried; those before it stay captured."""
