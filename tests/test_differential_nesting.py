@@ -16,7 +16,14 @@ from conftest import FIXED_SEED
 from differential import Setting, World, args, compare, observe
 from nesting import EXITS, PLACES, Nest, function_from_source, inputs, name_of_exit, nests
 from programs import copy_arguments
-from under_test import break_points, captured_nodes, compile_breaking, run_plain
+from under_test import (
+    break_points,
+    captured_loops,
+    captured_nodes,
+    compile_breaking,
+    compile_eager,
+    run_plain,
+)
 
 from bcjit.config import config
 
@@ -27,6 +34,9 @@ NOWHERE = -2
 
 # Nodes captured from the fixed slice on the Python that captures least; only to be raised.
 FLOOR = 429  # the least of all versions: 3.14
+# Loops captured whole from them, and from every nest of two places that begins with a loop.
+LOOPS_FLOOR = 1
+LOOPS_OF_TWO_FLOOR = 1
 
 all_nests = functools.cache(lambda depth: tuple(nests(depth)))
 
@@ -144,22 +154,34 @@ def test_every_way_out_is_reached_by_some_input():
         assert any("'out'" in repr(record.arguments) for record in records), str(nest)
 
 
-def nodes_of_fixed_slice(transform):
-    """Return how many nodes are captured, without forced breaks, from the programs of the fixed slice."""
-    total = 0
+def captured_from(chosen, transform):
+    """Return how many nodes are captured, and loops whole, without forced breaks, from some programs."""
+    nodes = loops = 0
+    for nest in chosen:
+        world = world_of(nest)
+        compiled = transform(world.fn)
+        observe(compiled, world.calls, Setting(repeats=1), world)
+        nodes += captured_nodes(compiled)
+        loops += captured_loops(compiled)
+    return nodes, loops
+
+
+def fixed_slice():
     for outermost in PLACES:
-        rng = random.Random(f"{FIXED_SEED} {outermost}")
-        for nest in sample(rng, outermost, 2):
-            world = world_of(nest)
-            compiled = transform(world.fn)
-            observe(compiled, world.calls, Setting(repeats=1), world)
-            total += captured_nodes(compiled)
-    return total
+        yield from sample(random.Random(f"{FIXED_SEED} {outermost}"), outermost, 2)
 
 
 def test_fixed_slice_captures_at_least_its_floor():
-    assert nodes_of_fixed_slice(lambda fn: compile_breaking(fn, ())) >= FLOOR
-    assert nodes_of_fixed_slice(run_plain) < FLOOR
+    nodes, loops = captured_from(fixed_slice(), compile_eager)
+    assert nodes >= FLOOR
+    assert loops >= LOOPS_FLOOR
+    assert captured_from(fixed_slice(), run_plain) == (0, 0)
+
+
+def test_loops_around_one_place_are_captured_whole_as_before():
+    # Each way out of a loop, and of what stands in it; every other nest, as the whole takes long.
+    chosen = [nest for nest in all_nests(2) if nest.places[0] in ("for.body", "while.body")][::2]
+    assert captured_from(chosen, compile_eager)[1] >= LOOPS_OF_TWO_FLOOR
 
 
 def test_a_break_is_made_at_each_offset_that_is_asked_for():

@@ -30,7 +30,7 @@ from bcjit.compiler.restore import NOTHING, Restorer, perform
 from bcjit.config import config
 from bcjit.dims import Expr
 from bcjit.errors import BackendError, InternalError
-from bcjit.fx_graph import Graph, Node, NodeKind, is_generated, locate_failure
+from bcjit.fx_graph import Graph, Node, is_generated, locate_failure
 from bcjit.guards import Roots, SourceKind
 from bcjit.logs import get_logger, once
 from bcjit.ops.operands import as_dtype, loop_signature
@@ -225,7 +225,8 @@ class BailOuts:
             )
             raise BackendError(self.backend, problem) from exc
         node, computed = located
-        record = self.end if node.kind is NodeKind.OUTPUT else self.records.get(node)
+        # A body of a loop or branch has an output too, where what is nested in it may fail.
+        record = self.end if node is self.graph.output_node else self.records.get(node)
         if record is None:
             return None
         restorer = Restorer(

@@ -220,6 +220,7 @@ def _memory(graph: Graph) -> Iterator[str]:
         used.update(inner for call in tuple(used) if call.multi for inner in call.uses())
         for written in node.writes:
             meta = written.meta[0] if len(written.meta) == 1 else None
+            meta = meta.kind if isinstance(meta, UnboundMeta) else meta
             if written not in used:
                 yield f"{node.name} writes {written.name}, which is not among its operands"
             elif not isinstance(meta, ArrayMeta) or meta.is_scalar:

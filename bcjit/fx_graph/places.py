@@ -473,8 +473,10 @@ class _Variables:
             if (
                 written.kind is NodeKind.INPUT
             ):  # carried: written before the first turn, and at the end of each
-                if home is graph:
-                    return False
+                if (
+                    home is graph
+                ):  # all that is carried is written at once, and so needs as many variables
+                    return isinstance(value, Node) and value.kind is NodeKind.INPUT
                 loop, graph = places.around[graph]
                 if value in places.inside[loop]:
                     return True

@@ -58,6 +58,8 @@ def fork(
     predicate: SymValue,
     sides: tuple[State, State | Callable[[], Exit | None]],
     indices: tuple[int, ...] = (),
+    *,
+    may_fail: bool = True,
 ) -> Exit | None:
     """Capture both sides of a branch.
 
@@ -73,14 +75,18 @@ def fork(
         Where the frame goes on if it is true, and if not; or what is done first there (another branch).
     indices
         Where ways begin that are not those of `sides`.
+    may_fail
+        Whether all since the present position may be done again, by Python, when the graph fails here.
 
     Returns
     -------
     Exit or None
         None where the sides meet, and `vm.state` is what they bring there; an exit where they end what is run.
     """
-    if isinstance(sides[1], State) and _without_raising_side(
-        vm, frame, predicate, (sides[0], sides[1])
+    if (
+        may_fail
+        and isinstance(sides[1], State)
+        and _without_raising_side(vm, frame, predicate, (sides[0], sides[1]))
     ):
         return None
     region = vm.region

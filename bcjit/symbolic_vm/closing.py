@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from bcjit.dims import Expr, Symbol
 from bcjit.fx_graph import Graph, Node, NodeKind, Operand, leaves, map_operand
-from bcjit.meta import ArrayMeta, Meta, ScalarMeta
+from bcjit.meta import ArrayMeta, Meta, ScalarMeta, UnboundMeta
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import is_seen
 from bcjit.symbolic_vm.state import Effect
@@ -110,9 +110,8 @@ def written_operands(
 
 
 def _may_be_array(node: Node) -> bool:
-    return any(not isinstance(meta, ScalarMeta) for meta in node.meta) and not all(
-        isinstance(meta, ArrayMeta) and meta.is_scalar for meta in node.meta
-    )
+    metas = (meta.kind if isinstance(meta, UnboundMeta) else meta for meta in node.meta)
+    return any(isinstance(meta, ArrayMeta) and not meta.is_scalar for meta in metas)
 
 
 def _owner(node: Node) -> Node:

@@ -54,7 +54,10 @@ def over_kinds(
         break_graph(because.NO_RULE, "a number whose kind depends on data")
     for node in made:
         node.can_fail = node.can_fail or can_fail
-    found = tuple(dict.fromkeys(metas))
+    # What one kind gives may itself be of several: of max(), where data decide.
+    found = tuple(
+        dict.fromkeys(k for m in metas for k in (m.kinds if isinstance(m, UnionMeta) else (m,)))
+    )
     if len(found) == 1:
         return value
     if None in found or any(isinstance(m, ArrayMeta) and not m.is_scalar for m in found):
@@ -62,6 +65,8 @@ def over_kinds(
     node = made[-1]
     kinds = UnionMeta(tuple(meta for meta in found if meta is not None)).kinds
     node.meta = (UnionMeta(kinds),)
+    for symbol in [s for s, read in vm.graph.symbols.items() if read == (node, None)]:
+        del vm.graph.symbols[symbol]  # it was an int for the last of the kinds only
     return SymUnion(None, node, kinds)
 
 
