@@ -65,8 +65,8 @@ def test_code_and_interpreter_agree(graph):
 @settings(max_examples=60)
 @given(structured_graphs(), st.data())
 def test_failure_anywhere_gives_the_values_so_far(graph, data):
-    at = data.draw(st.integers(0, graph.count))
-    node = (*graph.all_calls, graph.output_node)[at]
+    at = data.draw(st.integers(0, len(graph.steps)))
+    node = (*graph.steps, graph.output_node)[at]
     nodes = [
         one
         for g in graph.nested()
