@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bcjit import _core
     from bcjit.fx_graph import Graph
     from bcjit.guards import Guard
-    from bcjit.symbolic_vm import PartSpec
+    from bcjit.symbolic_vm import LoopReport, PartSpec
 
 __all__ = ["CacheEntry", "CodeCache", "Miss", "Problem"]
 
@@ -41,6 +41,7 @@ class CacheEntry:
     cause: GraphBreak | None  # why the part ends; None when it returns
     effects: tuple[str, ...]  # what the part changes that others see, in words
     next_specs: tuple[PartSpec, ...]
+    loops: tuple[LoopReport, ...] = ()  # what became of the loops it came to
     entry: weakref.ref[_core.Entry] | None = None
     plain: bool = False  # nothing to run: the plain code serves
 

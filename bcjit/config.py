@@ -40,6 +40,9 @@ FIELDS: Final[Mapping[str, Field]] = {
     "unroll_limit": Field(
         16, "most turns of a loop whose length is known that are unrolled", low=0
     ),
+    "unroll_instructions": Field(
+        4000, "most instructions interpreted in one capture that unrolls a loop", low=0
+    ),
     "loops": Field(True, "capture loops whole, as nodes of the graph, where that can be done"),
     "plain_loops": Field(True, "leave a loop to Python in which nothing was captured"),
     "optimize": Field(True, "run the passes over the graphs of backends that take optimized ones"),
@@ -79,6 +82,7 @@ class Config:
     part_limit: int
     inline_depth: int
     unroll_limit: int
+    unroll_instructions: int
     loops: bool
     plain_loops: bool
     optimize: bool

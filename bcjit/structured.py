@@ -355,7 +355,13 @@ def _pair(result: Any) -> tuple[Any, Any]:
     return result
 
 
-_OUTPUTS: Final = (np.ndarray, np.generic, int, float, complex)
+_OF_NUMPY: Final = (np.ndarray, np.generic)
+_OUTPUTS: Final = (*_OF_NUMPY, int, float, complex)
+
+
+def _as_array(y: Any) -> Any:
+    """Return what has a shape and a dtype, be it a NumPy scalar."""
+    return y if isinstance(y, _OF_NUMPY) else np.asarray(y)
 
 
 def _room(y: Any, turns: int) -> Any:
@@ -368,7 +374,7 @@ def _room(y: Any, turns: int) -> Any:
         raise ArgumentTypeError(
             f"f: arrays, numbers, None and tuples of them can be collected, not {type(y).__name__}"
         )
-    one = np.asarray(y)
+    one = _as_array(y)
     dtype = one.dtype if one.dtype.isnative else one.dtype.newbyteorder("=")
     return np.empty((turns, *one.shape), dtype)
 
@@ -378,7 +384,7 @@ def _put(ys: Any, index: int, y: Any) -> None:
         for place in range(len(ys)):
             _put(ys[place], index, y[place])
     elif isinstance(ys, np.ndarray) and isinstance(y, _OUTPUTS):
-        one = np.asarray(y)
+        one = _as_array(y)
         if one.shape != ys.shape[1:] or (
             one.dtype != ys.dtype and one.dtype.newbyteorder("=") != ys.dtype
         ):

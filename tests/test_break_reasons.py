@@ -183,16 +183,18 @@ def imports(x):
 
 
 def loops(x):
+    found = []
     for _ in range(len(x)):  # here
         x = x + 1
-    return x
+        found.append(x)
+    return found
 
 
 def idle(x):
-    total = 0
+    found = []
     for i in range(len(x)):  # here
-        total += i
-    return x + total
+        found.append(i)
+    return x + found[-1]
 
 
 def handles(x):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
+import loops
 import numpy as np
 import probe_branch
 import probe_random
@@ -40,6 +44,19 @@ def test_probe_random_draws_the_plain_streams_call_by_call(capsys):
     assert facts.compiled == facts.plain
     assert facts.same_state == [True] * probe_random.CALLS
     assert len(set(facts.compiled)) == probe_random.CALLS
+
+
+def test_loops_are_captured_whole_unrolled_or_left_and_equal_to_plain(capsys):
+    facts = loops.main()
+    assert facts.equal == [True] * 4
+    assert facts.became == [["rolled"], ["rolled", "unrolled"], ["left"], ["rolled"]]
+    assert [facts.graphs[k] for k in (0, 1, 3)] == [1, 1, 1]
+    text = capsys.readouterr().out
+    page = Path(__file__).parent.parent / "docs" / "loops.md"
+    shown = re.findall(r"```text\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(shown) == 2
+    for part in shown:
+        assert part in text.replace("\n  loops.py", "\nloops.py")
 
 
 def test_demo_jobs_equal_plain_numpy_bit_for_bit(capsys):

@@ -11,6 +11,7 @@ import pytest
 import bcjit
 from bcjit import structured
 from bcjit.errors import ArgumentError, ArgumentTypeError
+from bcjit.frame_hook import is_eligible, may_compile_callee
 
 X = np.arange(12.0).reshape(4, 3) - 3
 V = X[:, 1].copy()
@@ -358,6 +359,31 @@ def test_wrong_arguments_are_told_with_what_to_do(call, error, message):
             each()
         assert type(told.value) is error
         assert message in str(told.value)
+
+
+def test_a_form_that_cannot_be_inlined_is_compiled_by_itself(capsys):
+    def form(x):
+        def turn(carry, row):
+            carry = carry + row
+            print(carry.sum())
+            return carry, carry * 2
+
+        return bcjit.scan(turn, np.zeros(3), x)
+
+    expected = form(X)
+    printed = capsys.readouterr().out
+    compiled = bcjit.compile(form)
+    same(compiled(X), expected)
+    assert capsys.readouterr().out == printed
+    parts = compiled.report().parts
+    assert any(part.function == "scan" and part.nodes for part in parts)
+
+
+def test_forms_are_code_of_the_program():
+    assert may_compile_callee(bcjit.scan)
+    assert is_eligible(bcjit.scan.__code__, bcjit.scan)
+    assert not may_compile_callee(bcjit.disable)
+    assert not is_eligible(bcjit.disable.__code__, bcjit.disable)
 
 
 def test_what_a_body_raises_comes_from_its_line():

@@ -291,6 +291,7 @@ class FunctionCompiler:
             cause=cause,
             effects=tuple(effect.text() for effect in found.end.state.effects),
             next_specs=(),
+            loops=found.loops,
             plain=nothing,
         )
         _log_entry(record)

@@ -12,6 +12,7 @@ from bcjit.config import config
 from bcjit.fx_graph import Graph
 from bcjit.guards import describe
 from bcjit.records import dataclass
+from bcjit.symbolic_vm import LoopReport
 
 __all__ = ["Explanation", "RecompileReport", "explanation_of", "report_of"]
 
@@ -32,6 +33,8 @@ class PartReport:
         How it ends: ``"returns"``, or the break's code, title, line and context.
     effects
         What it changes that others see.
+    loops
+        What became of the loops it came to: captured whole, unrolled or left in Python, and why.
     hits, bailouts
         How often it was reused (the call it was captured in does not count), and how often its graph failed and
         plain code ran instead.
@@ -44,12 +47,14 @@ class PartReport:
     graph: str
     ends: str
     effects: tuple[str, ...]
+    loops: tuple[LoopReport, ...]
     hits: int
     bailouts: int
 
     def as_dict(self) -> dict[str, object]:
-        """Return the fields as a dict."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        """Return the fields as plain data."""
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        return {**fields, "loops": [loop.as_dict() for loop in self.loops]}
 
 
 def _part_report(entry: CacheEntry) -> PartReport:
@@ -61,6 +66,7 @@ def _part_report(entry: CacheEntry) -> PartReport:
         graph=entry.graph.text(),
         ends=_ending(entry),
         effects=entry.effects,
+        loops=entry.loops,
         hits=entry.hits,
         bailouts=entry.bailouts,
     )
@@ -104,11 +110,17 @@ class Explanation:
         """The breaks of the parts, in words."""
         return tuple(part.ends for part in self.parts if part.ends.startswith("BRK"))
 
+    @property
+    def loops(self) -> tuple[LoopReport, ...]:
+        """What became of each loop: captured whole, unrolled or left in Python, and why."""
+        return _loops(self.parts)
+
     def as_dict(self) -> dict[str, object]:
         """Return everything but the graphs and the result as plain data."""
         return {
             "function": self.function,
             "parts": [part.as_dict() for part in self.parts],
+            "loops": [loop.as_dict() for loop in self.loops],
             "problems": [_problem_dict(problem) for problem in self.problems],
         }
 
@@ -127,6 +139,7 @@ class Explanation:
                 lines.append("  no array work")
             lines += [f"  effect: {effect}" for effect in part.effects]
             lines.append(f"  ends: {part.ends}")
+        lines += [loop.text() for loop in self.loops]
         lines += [f"plain: {_problem_text(problem)}" for problem in self.problems]
         return "\n".join(lines)
 
@@ -170,11 +183,17 @@ class RecompileReport:
     plain_calls: int
     problems: tuple[Problem, ...]
 
+    @property
+    def loops(self) -> tuple[LoopReport, ...]:
+        """What became of each loop: captured whole, unrolled or left in Python, and why."""
+        return _loops(self.parts)
+
     def as_dict(self) -> dict[str, object]:
         """Return the report as plain data."""
         return {
             "function": self.function,
             "parts": [part.as_dict() for part in self.parts],
+            "loops": [loop.as_dict() for loop in self.loops],
             "recompilations": [
                 {"where": m.line.text(), "why": m.sentence} for m in self.recompilations
             ],
@@ -193,6 +212,7 @@ class RecompileReport:
             + f", {part.ends}"
             for part in self.parts
         ]
+        lines += [f"  {loop.text()}" for loop in self.loops]
         lines += [f"  {m.line} compiled again: {m.sentence}" for m in self.recompilations]
         if self.plain_calls:
             lines.append(
@@ -201,6 +221,12 @@ class RecompileReport:
             )
         lines += [f"  plain: {_problem_text(problem)}" for problem in self.problems]
         return "\n".join(lines)
+
+
+def _loops(parts: tuple[PartReport, ...]) -> tuple[LoopReport, ...]:
+    """Return what became of the loops, each thing once, in the order of the source."""
+    found = dict.fromkeys(loop for part in parts for loop in part.loops)
+    return tuple(sorted(found, key=lambda loop: (loop.line.filename, loop.line.lineno)))
 
 
 def _count(number: int, what: str) -> str:

@@ -11,8 +11,8 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
-from bcjit.fx_graph.node import Node, NodeKind, exprs_in
-from bcjit.meta import ArrayMeta
+from bcjit.fx_graph.node import Node, NodeKind, exprs_in, item_of
+from bcjit.fx_graph.places import is_big
 
 if TYPE_CHECKING:
     from bcjit.fx_graph.graph import Graph
@@ -24,7 +24,18 @@ Owner: TypeAlias = Node | None
 
 
 def owner(node: Node) -> Owner:
-    """Return whose memory a node's value is, or may be."""
+    """Return whose memory a node's value is, or may be.
+
+    What a loop or branch gives may be any memory that it was handed: that is then all one with what came from outside.
+    """
+    node = maker(node)
+    if node.escapes or (node.alias == "maybe" and item_of(node) is not None):
+        return None
+    return None if node.kind in (NodeKind.INPUT, NodeKind.CONST) else node
+
+
+def maker(node: Node) -> Node:
+    """Return the node whose call made the memory of a value."""
     while True:
         if node.view_of is not None:
             node = node.view_of
@@ -32,16 +43,16 @@ def owner(node: Node) -> Owner:
             node.target is operator.getitem
             and isinstance(node.args[0], Node)
             and node.args[0].multi
+            and not (node.args[0].bodies and node.alias == "maybe")
         ):
             node = node.args[0]  # a result of a call with several
         else:
-            break
-    return None if node.kind in (NodeKind.INPUT, NodeKind.CONST) else node
+            return node
 
 
 def has_memory(node: Node) -> bool:
     """Whether a node's value is, or holds, an array."""
-    return node.multi or any(isinstance(m, ArrayMeta) and not m.is_scalar for m in node.meta)
+    return node.multi or any(map(is_big, node.meta))
 
 
 def reads(node: Node) -> Iterator[Node]:

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING
 
 from bcjit.errors import InternalError, SourceLine
 from bcjit.fx_graph.codegen import to_callable, to_source
+from bcjit.fx_graph.dependencies import maker
 from bcjit.fx_graph.dot import to_dot
 from bcjit.fx_graph.lint import check
 from bcjit.fx_graph.names import Names
 from bcjit.fx_graph.node import Alias, Node, NodeKind, Operand, exprs_in, map_operand
+from bcjit.fx_graph.places import is_big
 from bcjit.fx_graph.printer import target_name, to_text
 from bcjit.meta import ScalarMeta
 from bcjit.records import dataclass
@@ -29,6 +31,14 @@ if TYPE_CHECKING:
     from bcjit.meta import Meta
 
 __all__ = ["Graph", "Mark"]
+
+
+def _hand_over(node: Node) -> None:
+    """Note that what a loop or branch is handed may be among the arrays that it gives back."""
+    if node.bodies and any(map(is_big, node.meta)):
+        for used in node.uses():
+            root = maker(used)
+            root.escapes = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,6 +379,7 @@ class Graph:
         node.kwargs = dict(kwargs or {})
         for used in node.uses():
             used.users[node] = None
+        _hand_over(node)
         self._edits += 1
 
     def erase(self, node: Node) -> None:
@@ -430,6 +441,7 @@ class Graph:
             kind, self._names.new(name), args=args, bodies=bodies, meta=metas, multi=True,
             writes=tuple(writes), draws=draws, visible=bool(writes) or draws, line=line,
         )  # fmt: skip
+        _hand_over(node)
         return self._place(node, before)
 
     def _place(self, node: Node, before: Node | None = None) -> Node:

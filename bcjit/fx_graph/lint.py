@@ -10,8 +10,8 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from bcjit.dims import Symbol
-from bcjit.fx_graph.dependencies import misplaced
+from bcjit.dims import Expr, Symbol
+from bcjit.fx_graph.dependencies import maker, misplaced
 from bcjit.fx_graph.node import Node, NodeKind, exprs_in, item_of, leaves
 from bcjit.meta import ArrayMeta, ObjectMeta, ScalarMeta, UnboundMeta, UnionMeta
 
@@ -49,6 +49,10 @@ def _names(graph: Graph) -> Iterator[str]:
     for node in graph.nodes:
         if node.name in seen:
             yield f"two nodes are named {node.name}"
+        inner = {one.name for body in node.bodies for g in body.nested() for one in g.nodes}
+        for name in sorted(inner & seen):
+            yield f"a node in a body of {node.name} has the name {name} of another one"
+        seen |= inner
         if not node.name.isidentifier() or keyword.iskeyword(node.name):
             yield f"{node.name!r} is no valid name for a node"
         seen.add(node.name)
@@ -93,9 +97,81 @@ def _kinds(graph: Graph) -> Iterator[str]:
             yield f"{node.name} is of kind {node.kind.value}, but has operands"
         if bool(node.bodies) != (node.kind in (NodeKind.LOOP, NodeKind.COND)):
             yield f"{node.name} is of kind {node.kind.value} with {len(node.bodies)} bodies"
+        formed = _has_form(node)
         for index, body in enumerate(node.bodies):
-            for problem in check(body):
+            for problem in (*check(body), *(_arity(node, body) if formed else ())):
                 yield f"body {index} of {node.name}: {problem}"
+        if node.bodies and formed:
+            yield from _structured(node)
+        elif node.bodies:
+            yield f"{node.name} has not the operands and bodies of a {node.kind.value}"
+
+
+def _has_form(node: Node) -> bool:
+    """Whether a loop or branch has as many operands and bodies as its kind has."""
+    if node.kwargs or not node.args or type(node.args[-1]) is not tuple:
+        return False
+    if node.kind is NodeKind.COND:
+        return (len(node.args), len(node.bodies)) == (2, 2)
+    if (node.kind, len(node.args), len(node.bodies)) != (NodeKind.LOOP, 3, 1):
+        return False
+    over, carried, _ = node.args
+    return type(carried) is tuple and (over is None or (type(over) is tuple and len(over) == 3))
+
+
+def _arity(node: Node, body: Graph) -> Iterator[str]:
+    """A body takes what its node hands it, and gives what the node gives."""
+    *own, free = node.args
+    if node.kind is NodeKind.LOOP:
+        over, carried = own
+        handed = (over is not None) + len(carried) + len(free)  # type: ignore[arg-type]  # tuples
+        held = body.inputs[over is not None :][: len(carried)]  # type: ignore[arg-type]
+        for one, meta in zip(held, node.meta[1:], strict=False):
+            if one.meta != (meta,):
+                yield f"{one.name} is {one.meta[0]}, but {node.name} carries {meta}"
+        if over is not None and body.inputs and body.inputs[0].meta != (ScalarMeta(int),):
+            yield f"{body.inputs[0].name} is the index, and no int"
+        status = body.outputs[0] if body.outputs else None
+        if not (type(status) is int or isinstance(status, Expr)) and not (
+            isinstance(status, Node) and status.meta == (ScalarMeta(int),)
+        ):
+            yield "its first output is the status, and no int"
+    else:
+        handed = len(free)  # type: ignore[arg-type]  # a tuple
+    if len(body.inputs) != handed:
+        yield f"it has {len(body.inputs)} inputs, but is handed {handed} values"
+    if len(body.outputs) != len(node.meta):
+        yield f"it has {len(body.outputs)} outputs, but {node.name} gives {len(node.meta)}"
+
+
+def _structured(node: Node) -> Iterator[str]:
+    """The results of a loop or branch are read by index, one by one."""
+    for user in node.users:
+        item = item_of(user)
+        if item is None:
+            yield f"{user.name} uses {node.name}, whose results are read by operator.getitem"
+        elif not 0 <= item[1] < len(node.meta):
+            yield f"{user.name} reads result {item[1]} of {node.name}, which has {len(node.meta)}"
+    inner = [one for body in node.bodies for one in body.nodes]
+    if any(one.draws for one in inner) and not node.draws:
+        yield f"{node.name} does not say that its bodies draw"
+    for body in node.bodies:
+        for place, one in enumerate(body.inputs):
+            written = any(maker(w) is one for inner in body.nodes for w in inner.writes)
+            operands = _handed(node)
+            operand = operands[place] if place < len(operands) else None
+            said = {maker(w) for w in node.writes}
+            if written and isinstance(operand, Node) and maker(operand) not in said:
+                yield f"{node.name} does not say that it writes {operand.name}"
+
+
+def _handed(node: Node) -> tuple[object, ...]:
+    """Return the operands for the inputs of a body; None for the index."""
+    if node.kind is NodeKind.COND:
+        return tuple(node.args[-1])  # type: ignore[arg-type]  # a tuple
+    over, carried, free = node.args
+    index = () if over is None else (None,)
+    return (*index, *carried, *free)  # type: ignore[misc]  # tuples
 
 
 def _symbols(graph: Graph) -> Iterator[str]:

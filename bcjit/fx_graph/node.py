@@ -63,6 +63,8 @@ class Node:
     # that may be any memory handed in to it.
     view_of: Node | None = None
     alias: Alias = "fresh"  # how: not at all, a view, perhaps (reshape), or the very same object
+    # Its memory is handed to a loop or branch that gives arrays back, and may be among these: as if it came from outside.
+    escapes: bool = False
     writes: tuple[Node, ...] = ()  # operands whose memory the call writes
     draws: bool = False  # the call advances a random stream, or makes one: never dropped, merged or done again
     # The effect reaches what was there before the graph: an input's memory, a random stream. A write into an array

@@ -138,7 +138,7 @@ class Places:
         return [
             (one, operand)
             for one, operand in zip(inputs, free, strict=True)
-            if self.meaning(one) is one and (one.users or one in self.sources)
+            if self.meaning(one) is one and self.binds(one)
         ]
 
     def home(self, value: Value) -> Graph:
@@ -179,9 +179,11 @@ class Places:
         """Whether a result of a loop or branch is used."""
         return value in self._read_items
 
-    def is_item(self, value: tuple[Node, int]) -> bool:
-        """Whether a result of a branch has a variable: not where both sides give what was there before."""
-        return self._result(value) == value
+    def has_variable(self, value: tuple[Node, int]) -> bool:
+        """Whether a result of a loop or branch is written anywhere: what is carried always is."""
+        if value[0].kind is NodeKind.LOOP and value[1]:
+            return True
+        return self.is_read(value) and self._result(value) == value
 
     def _find_read_items(self) -> set[tuple[Node, int]]:
         found: set[tuple[Node, int]] = set()

@@ -28,9 +28,15 @@ def values_in_sight(
     # Of the values that share a variable the latest is in it.
     latest: dict[str, Value] = {}
     meanings = {node: places.meaning(node) for node in in_sight}
-    for meaning in meanings.values():
-        if not isinstance(meaning, Handed) and meaning not in places.nested:
-            latest[places.name(meaning)] = meaning
+    for node, meaning in meanings.items():
+        written: list[Value] = []
+        if (
+            node.bodies
+        ):  # its results are there, whether or not the nodes that read them are in sight
+            written = [(node, k) for k in range(len(node.meta)) if places.has_variable((node, k))]
+        elif not isinstance(meaning, Handed) and meaning not in places.nested:
+            written = [meaning]
+        latest.update((places.name(value), value) for value in written)
     present: dict[Value, object] = {
         value: bound[name]
         for name, value in latest.items()

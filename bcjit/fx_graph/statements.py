@@ -336,7 +336,7 @@ class _Writer:
             pairs = [
                 (self.places.name((node, k)), self.renderer.operand(operand, body))
                 for k, operand in enumerate(body.outputs)
-                if self.places.is_read((node, k)) and self.places.is_item((node, k))
+                if self.places.has_variable((node, k))
             ]
             self._assign(pairs, output)
             self._delete(output, body, len(body.nodes) - 1)
@@ -413,13 +413,8 @@ def _dead(places: Places, graph: Graph) -> dict[int, list[str]]:
         node = graph.nodes[index]
         made: list[Value] = []
         if node.bodies:
-            made = [
-                (node, k)
-                for k, meta in enumerate(node.meta)
-                if is_big(meta) and places.is_item((node, k))
-            ]
-            if node.kind is NodeKind.COND:
-                made = [value for value in made if places.is_read(cast("tuple[Node, int]", value))]
+            results = [(node, k) for k, meta in enumerate(node.meta) if is_big(meta)]
+            made.extend(value for value in results if places.has_variable(value))
         elif (
             node.kind is NodeKind.CALL
             and places.binds(node)

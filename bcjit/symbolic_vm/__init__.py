@@ -10,6 +10,7 @@ from bcjit.symbolic_vm.break_reasons import REASONS
 from bcjit.symbolic_vm.calls import mark, marked
 from bcjit.symbolic_vm.capture import Capture, PartSpec, argument_count, capture
 from bcjit.symbolic_vm.handlers import BREAKS, CALL_OPS, HANDLERS
+from bcjit.symbolic_vm.loop_report import LoopReport
 from bcjit.symbolic_vm.machine import Settings
 from bcjit.symbolic_vm.refusals import Refusal, refusal
 from bcjit.symbolic_vm.state import BreakExit, Position, ReturnExit, State
@@ -21,6 +22,7 @@ __all__ = [
     "REASONS",
     "BreakExit",
     "Capture",
+    "LoopReport",
     "PartSpec",
     "Position",
     "Refusal",

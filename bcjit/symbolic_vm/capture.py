@@ -13,6 +13,7 @@ from bcjit.fx_graph import Graph, Node
 from bcjit.guards import Guard, GuardKind, Roots, Source, SourceKind
 from bcjit.records import dataclass
 from bcjit.symbolic_vm.handlers import CALL_OPS, HANDLERS, LOOP_HEADS, PROLOGUE
+from bcjit.symbolic_vm.loop_report import LoopReport
 from bcjit.symbolic_vm.loops import complete_locals, enter_loop
 from bcjit.symbolic_vm.machine import LeaveLoops, Machine, Settings
 from bcjit.symbolic_vm.realize import outside_cell, realize
@@ -95,6 +96,7 @@ class Capture:
     end: ReturnExit | BreakExit
     end_position: Position  # the state at the start of the last instruction, with all nodes done
     steps: int = 0
+    loops: tuple[LoopReport, ...] = ()  # what became of those it came to
 
 
 def capture(
@@ -181,7 +183,17 @@ def _attempt(
         end=leave,
         end_position=_known(vm.end_position),
         steps=vm.steps,
+        loops=_loops(vm, leave),
     )
+
+
+def _loops(vm: Machine, end: ReturnExit | BreakExit) -> tuple[LoopReport, ...]:
+    """Return what became of the loops: of one that is cut at each turn, why the first turn was."""
+    cause = end.cause if isinstance(end, BreakExit) else None
+    if cause is not None and cause.line is not None and cause.context.startswith("over "):
+        # A ``for``. Where a ``while`` is cut, the line may be one of the turn's.
+        vm.leave_loop(cause.context, cause.line)
+    return (*dict.fromkeys(vm.loop_notes), *vm.loops_left.values())
 
 
 def _needed(guards: Sequence[Guard]) -> Iterator[Guard]:

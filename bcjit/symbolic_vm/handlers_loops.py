@@ -26,7 +26,6 @@ from bcjit.symbolic_vm.values import (
     SymValue,
 )
 
-_BUDGET: Final = 4000  # instructions that unrolling may take
 _HEAP_TYPE: Final = (
     1 << 9
 )  # Py_TPFLAGS_HEAPTYPE: a class of the program, whose bases can be changed
@@ -47,7 +46,7 @@ def _for_iter(vm: Machine, frame: Frame, instruction: Instruction) -> Exit | Non
         break_graph(because.LOOP, f"over {describe(iterator)}")
     if isinstance(iterator, SymIterator):
         turns, body = turns_left(vm, iterator), behind - vm.state.index
-        if turns > config.unroll_limit or vm.steps + turns * body > _BUDGET:
+        if turns > config.unroll_limit or vm.steps + turns * body > config.unroll_instructions:
             vm.state = vm.state.at(vm.state.index - 1)
             found = capture_for(vm, frame, vm.state.index, iterator)
             if found is None:

@@ -14,7 +14,7 @@ import bcjit.symbolic_vm.break_reasons as because
 from bcjit.bytecode import Loop, Op, loops_of
 from bcjit.config import config
 from bcjit.dims import Dim, Expr, Relation, Symbol
-from bcjit.errors import GraphBreak
+from bcjit.errors import GraphBreak, SourceLine
 from bcjit.fx_graph import Graph, Node
 from bcjit.meta import Meta, ScalarMeta
 from bcjit.records import dataclass
@@ -102,13 +102,43 @@ def capture_for(vm: Machine, frame: Frame, index: int, iterator: SymIterator) ->
 
 
 def _is_allowed(vm: Machine, frame: Frame, loop: Loop) -> bool:
-    if not config.loops or key_of(frame, loop) in vm.settings.left_loops:
-        return False
+    why = ""
+    if not config.loops:
+        why = "bcjit.config.loops is False"
+    elif key_of(frame, loop) in vm.settings.left_loops:
+        why = "what is bound behind it could not be made again where the graph is cut"
     # What a signal's handler raises must find the handler of the program.
-    return not any(
+    elif any(
         position.frame.listing.instructions[position.state.index].handler is not None
         for position in vm.positions
+    ):
+        why = "it is in a try or with"
+    if why and not vm.structured:
+        vm.leave_loop(why, _line_of(frame, loop))
+    return not why
+
+
+def _range_text(over: tuple[Dim, Dim, Dim] | None) -> str:
+    """Return what a loop goes over, for people: ``range(n)``."""
+    if over is None:
+        return ""
+    start, stop, step = over
+    if step != 1:
+        return f"range({start}, {stop}, {step})"
+    if start != 0:
+        return f"range({start}, {stop})"
+    text = str(stop)
+    # A length is never below 0; to a reader that says nothing.
+    return (
+        f"range({text[4:-4]})"
+        if text.startswith("max(") and text.endswith(", 0)")
+        else f"range({text})"
     )
+
+
+def _line_of(frame: Frame, loop: Loop) -> SourceLine:
+    code = frame.code
+    return SourceLine(code.co_filename, frame.listing.line_of(loop.head), code.co_qualname)
 
 
 def complete_locals(vm: Machine) -> None:
@@ -142,7 +172,10 @@ def _attempt(
         vm.truncate(mark)
         vm.steps = steps
         vm.settings.left_loops.add(key_of(frame, loop))
-        vm.note_loop("left", str(cause.context or cause.reason.title), cause.line)
+        line = _line_of(frame, loop)
+        place = "" if cause.line in {None, line} else f" ({cause.line})"
+        title = "" if cause.reason.code == because.LOOP else f"{cause.reason.title}: "
+        vm.leave_loop(f"{title}{cause.context}".removesuffix(": ") + place, line)
         return _LEFT
     vm.loops_captured.add(key_of(frame, loop))
     return found
@@ -442,7 +475,8 @@ class _Capture:
         vm.state = self.outside
         finish(vm, node)
         inside = sum(not one.bodies for one in body.all_calls)
-        vm.note_loop("rolled", f"{inside} nodes in its body", vm.line)
+        count = f"{inside} node{'s' * (inside != 1)} in its body"
+        vm.note_loop("rolled", count, vm.line, _range_text(over))
         new_node = result_nodes(vm, node)
         status = new_node(ScalarMeta(int))
         values = {place: assemble(vm, kind, new_node) for place, kind in turn.kinds.items()}

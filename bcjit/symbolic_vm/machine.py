@@ -33,6 +33,7 @@ from bcjit.records import dataclass
 from bcjit.symbolic_vm.aliasing import Changed, holds_root, relation
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.finalisers import has_finaliser
+from bcjit.symbolic_vm.loop_report import How, LoopReport
 from bcjit.symbolic_vm.state import (
     BreakExit,
     Effect,
@@ -87,6 +88,8 @@ class Settings:
     break_at: frozenset[int] = frozenset()
     # Loops that are left to Python: what has failed once is not tried again.
     left_loops: set[LoopKey] = field(default_factory=set)
+    # Why, for reports: by the line of the loop.
+    left_reports: dict[SourceLine, LoopReport] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +206,8 @@ class Machine:
         self._passed: list[set[int]] = []  # of each frame, the instructions interpreted
         self._inside_builtin = 0
         self._regions: list[Region] = []
-        self.loop_notes: list[tuple[SourceLine, str, str]] = []
+        self.loop_notes: list[LoopReport] = []
+        self.loops_left: dict[SourceLine, LoopReport] = {}
         self.continues = False  # whether the part begins behind a break
         self.constructing: list[int] = []  # the depths of the frames that are at a call of a class
 
@@ -695,10 +699,15 @@ class Machine:
             raise LeaveLoops(frozenset(self.loops_captured))
         self._complete(self)
 
-    def note_loop(self, how: str, why: str, line: SourceLine | None) -> None:
+    def note_loop(self, how: How, why: str, line: SourceLine | None, trips: str = "") -> None:
         """Remember for the report what became of a loop."""
-        self.loop_notes.append((line or self.line, how, why))
+        self.loop_notes.append(LoopReport(line or self.line, how, why, trips))
         self.undoable(self.loop_notes.pop)
+
+    def leave_loop(self, why: str, line: SourceLine) -> None:
+        """Remember for the report that a loop is left to Python, and the first reason; that stays when all else is undone."""
+        report = LoopReport(line, "left", why)
+        self.loops_left[line] = self.settings.left_reports.setdefault(line, report)
 
     def _stop_at(self, instruction: Instruction, reason: str, context: str) -> None:
         """Give up an instruction before it is tried; those before it stay captured."""
