@@ -8,7 +8,6 @@ from __future__ import annotations
 import keyword
 import operator
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from bcjit.dims import Expr, Symbol
@@ -121,15 +120,6 @@ def _has_form(node: Node) -> bool:
     return type(carried) is tuple and (over is None or (type(over) is tuple and len(over) == 3))
 
 
-def _without_sizes(meta: Meta) -> Meta:
-    """Return the facts but for the names of sizes: a body has names of its own for those that change by the turn."""
-    if isinstance(meta, UnboundMeta):
-        return UnboundMeta(_without_sizes(meta.kind))
-    if isinstance(meta, ArrayMeta):
-        return replace(meta, shape=tuple(dim if isinstance(dim, int) else -1 for dim in meta.shape))
-    return meta
-
-
 def _arity(node: Node, body: Graph) -> Iterator[str]:
     """A body takes what its node hands it, and gives what the node gives."""
     *own, free = node.args
@@ -138,7 +128,7 @@ def _arity(node: Node, body: Graph) -> Iterator[str]:
         handed = (over is not None) + len(carried) + len(free)  # type: ignore[arg-type]  # tuples
         held = body.inputs[over is not None :][: len(carried)]  # type: ignore[arg-type]
         for one, meta in zip(held, node.meta[1:], strict=False):
-            if len(one.meta) != 1 or _without_sizes(one.meta[0]) != _without_sizes(meta):
+            if not _alike(one.meta[0], meta):
                 yield f"{one.name} is {one.meta[0]}, but {node.name} carries {meta}"
         if over is not None and body.inputs and body.inputs[0].meta != (ScalarMeta(int),):
             yield f"{body.inputs[0].name} is the index, and no int"
@@ -153,6 +143,15 @@ def _arity(node: Node, body: Graph) -> Iterator[str]:
         yield f"it has {len(body.inputs)} inputs, but is handed {handed} values"
     if len(body.outputs) != len(node.meta):
         yield f"it has {len(body.outputs)} outputs, but {node.name} gives {len(node.meta)}"
+
+
+def _alike(one: Meta, other: Meta) -> bool:
+    """Whether two metas are of one kind: a size has another symbol in a body than around it."""
+    if isinstance(one, UnboundMeta) and isinstance(other, UnboundMeta):
+        return _alike(one.kind, other.kind)
+    if isinstance(one, ArrayMeta) and isinstance(other, ArrayMeta):
+        return (one.dtype, one.ndim, one.is_scalar) == (other.dtype, other.ndim, other.is_scalar)
+    return one == other
 
 
 def _structured(node: Node) -> Iterator[str]:

@@ -323,10 +323,23 @@ class MetaEmitter:
         for value, names in ((left, labels[0]), (right, labels[1])):
             self._use(value, dtype)
             for name, dim in zip(names, value.shape, strict=True):
-                sizes[name] = self.env.unify(sizes[name], dim) if name in sizes else dim
+                known = sizes.setdefault(name, dim)
+                sizes[name] = self._agreed(known, dim, given=name in labels[2])
         if dtype.kind in "fc":
             self._may_set_flags()
         return MetaValue(tuple(sizes[name] for name in labels[2]), dtype)
+
+    def _agreed(self, one: Dim, other: Dim, *, given: bool) -> Dim:
+        """Return the size that two axes must have in common; `given` says that the result has it too."""
+        if one == other:
+            return one
+        try:
+            return self.env.unify(one, other)
+        except Undecidable:
+            if given:
+                self.require(Relation("==", one, other))
+            self.may_fail()  # NumPy finds out
+            return one
 
     def view(self, value: Value, how: ViewMap) -> Value:
         """See `Emitter.view`."""

@@ -369,7 +369,7 @@ def _complex(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     values = [vm.realize(arg) for arg in args]
     if all(isinstance(value, Known) for value in values):
         return fold(complex, *[plain(value) for value in values if isinstance(value, Known)])
-    if all(isinstance(value, SymScalar | Known) for value in values):
+    if all(isinstance(value, Known) or is_one_number(value, "biuf") for value in values):
         return call_scalar(vm, complex, tuple(values), complex)
     return break_graph(because.NO_RULE, "complex of these arguments")
 

@@ -54,7 +54,8 @@ def check_readable(vm: Machine, inferred: ops.Inferred) -> None:
     results = inferred.results if isinstance(inferred.results, tuple) else (inferred.results,)
     dims = [dim for meta in results if isinstance(meta, ArrayMeta) for dim in meta.shape]
     for symbol in frozenset().union(*map(symbols, dims)):
-        if symbol.kind == "data" and symbol not in vm.graph.symbols and symbol.expr not in dims:
+        readable = any(symbol in graph.symbols for graph in vm.graphs) or symbol.expr in dims
+        if symbol.kind == "data" and not readable:
             break_graph(because.NUMPY_UNSUPPORTED, "a size of a result that cannot be read")
 
 

@@ -18,7 +18,7 @@ from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.calls import builtin, call
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import describe
-from bcjit.symbolic_vm.operators import truth
+from bcjit.symbolic_vm.operators import as_dim, from_dim, truth
 from bcjit.symbolic_vm.subscripts import dict_items, get_item, view_item
 from bcjit.symbolic_vm.values import (
     Appended,
@@ -289,7 +289,11 @@ def _next_chain(vm: Machine, it: SymIterator, given: int) -> SymValue | None:
 
 
 def _next_reversed(vm: Machine, it: SymIterator, given: int) -> SymValue | None:
-    owner, size = it.parts
+    owner = it.parts[0]
+    size = vm.realize(it.parts[1])
+    if isinstance(owner, SymArray):
+        count = vm.fix(owner.meta.shape[0], "length of an array iterated over")
+        return get_item(vm, owner, Known(None, count - 1 - given)) if given < count else None
     assert isinstance(size, Known)
     assert isinstance(size.value, int)
     items = drain(vm, get_iter(vm, owner), "reversed")
@@ -351,7 +355,8 @@ def _next(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
 
 @builtin(zip)
 def _zip(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
-    if kwargs:
+    strict = vm.realize(kwargs.get("strict", Known(None, False)))
+    if not (set(kwargs) <= {"strict"} and isinstance(strict, Known) and strict.value is False):
         break_graph(because.NO_RULE, "zip with keywords")
     return _made(vm, "zip", zip, tuple(get_iter(vm, arg) for arg in args))
 
@@ -428,6 +433,8 @@ def _reversed(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     if sequence is range:
         assert isinstance(value, SymRange)
         return get_iter(vm, _backwards(vm, value))
+    if isinstance(value, SymArray) and value.meta.shape:
+        return _made(vm, "reversed", reversed, (value, from_dim(vm, value.meta.shape[0])))
     if sequence not in (tuple, list, str):
         break_graph(because.NO_RULE, f"reversed of {describe(value)}")
     if isinstance(value, SymObject):
@@ -448,11 +455,16 @@ def _length_now(vm: Machine, value: SymValue) -> float | None:
 
 def _backwards(vm: Machine, value: SymRange) -> SymRange:
     bounds = [vm.realize(part) for part in (value.start, value.stop, value.step)]
+    start, stop, step_ = (as_dim(vm, part) for part in bounds)
+    if step_ == 1 and start is not None and stop is not None:
+        # Of a range of nothing the bounds are others; nobody can ask a range_iterator for them.
+        first, last = from_dim(vm, stop - 1), from_dim(vm, start - 1)
+        return SymRange(None, first, last, Known(None, -1))
     if not all(isinstance(bound, Known) for bound in bounds):
         break_graph(because.NO_RULE, "reversed of a range that is not constant")
     numbers: range = range(*(bound.value for bound in bounds))[::-1]  # type: ignore[attr-defined]  # all Known
-    start, stop, step_ = (Known(None, n) for n in (numbers.start, numbers.stop, numbers.step))
-    return SymRange(None, start, stop, step_)
+    parts = (Known(None, n) for n in (numbers.start, numbers.stop, numbers.step))
+    return SymRange(None, *parts)
 
 
 def _short(function: Callable[..., bool], *, stops_at: bool) -> None:

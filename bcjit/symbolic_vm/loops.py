@@ -53,6 +53,7 @@ from bcjit.symbolic_vm.state import (
 from bcjit.symbolic_vm.values import (
     UNBOUND,
     Known,
+    SymGone,
     SymIterator,
     SymMaybe,
     SymScalar,
@@ -67,6 +68,7 @@ _RETURNED: Final = Place("return", 0)
 _EARLIER: Final = Effect("write", Node(kind=None, name="earlier turns"))  # type: ignore[arg-type]
 
 
+_DROPPED: Final = SymGone(None)
 _Way = tuple[
     int | None, int
 ]  # out of a loop: where it leads (None: the frame returns), how deep the stack is then
@@ -252,7 +254,8 @@ class _Turn:
             return
         stack = exit_.state.stack  # type: ignore[union-attr]
         head = self.head.stack
-        if len(stack) > len(head) or not all(map(same_value, stack, head)):
+        # What lies above is dropped on the way out: an inner loop's iterator, what a chained comparison has left.
+        if not all(map(same_value, stack, head)):
             break_graph(because.LOOP, "values on the stack change")
 
     def _note(self, values: dict[Place, SymValue], places: Places, status: int) -> None:
@@ -550,7 +553,8 @@ class _Capture:
             {place: value for place, value in known.items() if place.kind != "stack"},
         )
         if index is not None:
-            return replace(state, stack=state.stack[:depth], index=index)
+            dropped = (_DROPPED,) * (depth - len(state.stack))
+            return replace(state, stack=(*state.stack[:depth], *dropped), index=index)
         assert returned is not None
         if isinstance(returned, SymMaybe):
             returned = returned.value

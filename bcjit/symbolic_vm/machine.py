@@ -695,7 +695,7 @@ class Machine:
 
     def _must_be_whole(self) -> None:
         """Capture anew, without a loop behind which a local would have to be made again that is not known here."""
-        if any(isinstance(value, SymGone) for value in self.state.locals):
+        if any(isinstance(value, SymGone) for value in (*self.state.locals, *self.state.stack)):
             raise LeaveLoops(frozenset(self.loops_captured))
         self._complete(self)
 

@@ -220,16 +220,26 @@ def join(vm: Machine, a: Kind, b: Kind, outer: frozenset[Symbol]) -> Kind:
         items = tuple(join(vm, x, y, outer) for x, y in zip(a.items, b.items, strict=True))
         return GONE if any(item is GONE for item in items) else Items(items)
     if isinstance(a, Leaf) and isinstance(b, Leaf):
-        return _join_leaves(a, b)
+        return _join_leaves(vm, a, b)
     return GONE
 
 
-def _join_leaves(a: Leaf, b: Leaf) -> Kind:
+def _joined_size(vm: Machine, a: Dim | None, b: Dim | None) -> Dim | None:
+    """Return the size that fits both: one that has to be the same, and is so now, is guarded to be."""
+    if a is None or b is None or a == b:
+        return a if a == b else None
+    left, right = vm.env.hint(a), vm.env.hint(b)
+    if left is None or left != right:
+        return None
+    return vm.env.unify(a, b)
+
+
+def _join_leaves(vm: Machine, a: Leaf, b: Leaf) -> Kind:
     one, other = a.metas[0], b.metas[0]
     if _is_array(one) or _is_array(other):
         if one != other:
             return GONE  # another dtype, rank, or kind of thing
-        dims = tuple(x if x == y else None for x, y in zip(a.dims, b.dims, strict=True))
+        dims = tuple(_joined_size(vm, x, y) for x, y in zip(a.dims, b.dims, strict=True))
         return Leaf(a.metas, dims)
     found = tuple(dict.fromkeys((*a.metas, *b.metas)))
     # In an order of its own, so that joining is the same whichever comes first.
