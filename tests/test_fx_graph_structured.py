@@ -19,6 +19,7 @@ from bcjit.fx_graph import (
     Interpreter,
     NodeKind,
     eliminate_dead_code,
+    item_of,
     locate_failure,
     optimize,
     schedule,

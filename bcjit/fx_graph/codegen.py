@@ -15,15 +15,17 @@ from __future__ import annotations
 
 import itertools
 import linecache
+import operator
 import weakref
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from types import FunctionType, TracebackType
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
+from bcjit.dims import Expr
 from bcjit.errors import InternalError
 from bcjit.fx_graph.expressions import Renderer, warns_here
-from bcjit.fx_graph.node import Node
+from bcjit.fx_graph.node import Node, item_of
 from bcjit.fx_graph.places import Places
 from bcjit.fx_graph.sight import values_in_sight
 from bcjit.fx_graph.statements import ForcedFailure, write_lines
@@ -70,7 +72,7 @@ def to_source(
         turn. ``keep`` of the graph and all its bodies by default.
     force_failure_at
         Raise `ForcedFailure` just before this call of ``graph.steps`` (their number: before the output; beyond: never); in a
-        loop when it is first reached. There is then one node a line everywhere, so that there is a moment before each.
+        loop when it is first reached. Before what follows, where the call only asks which way a loop was left: nothing can happen between these. There is then one node a line everywhere, so that there is a moment before each.
     """
     output = graph.output_node
     if output is None:
@@ -78,7 +80,7 @@ def to_source(
     steps = (*graph.steps, output)
     forced = None
     if force_failure_at is not None and force_failure_at < len(steps):
-        forced = steps[force_failure_at]
+        forced = next(node for node in steps[force_failure_at:] if not _is_no_moment(graph, node))
     places = Places(graph, keep, forced)
     renderer = Renderer(places)
     name = renderer.new_name("graph")
@@ -91,6 +93,21 @@ def to_source(
     }  # fmt: skip
     source = "\n".join(rows) + "\n"
     return CodegenResult(source, name, namespace, line_to_node, places, assigned, _refuses(graph))
+
+
+def _is_no_moment(graph: Graph, node: Node) -> bool:
+    """Whether a node only reads a result of a loop or branch, or asks for its status: what cannot fail there."""
+    if item_of(node) is not None:
+        return True
+    if node.can_fail or node.target is not operator.eq or not isinstance(node.args[0], Expr):
+        return False
+    sources = [
+        one.symbols[symbol][0]
+        for one in graph.nested()
+        for symbol in node.args[0].symbols()
+        if symbol in one.symbols
+    ]
+    return any((item_of(source) or (None, 1))[1] == 0 for source in sources)
 
 
 def _refuses(graph: Graph) -> bool:

@@ -31,6 +31,7 @@ def close(graphs: Sequence[Graph]) -> tuple[Operand, ...]:
 def _used_from_around(graph: Graph) -> dict[Node | Symbol, None]:
     own = set(graph.nodes)
     found: dict[Node | Symbol, None] = {}
+    made: set[Node] = set()
     for node in graph.nodes:
         for operand in node.operands:
             for leaf in leaves(operand):
@@ -39,8 +40,14 @@ def _used_from_around(graph: Graph) -> dict[Node | Symbol, None]:
                         found[leaf] = None
                 elif isinstance(leaf, Expr):
                     symbols = sorted(leaf.symbols(), key=lambda symbol: symbol.name)
-                    found.update((s, None) for s in symbols if s not in graph.symbols)
+                    # A size from around may be that of a later node too (of a write's result).
+                    found.update((s, None) for s in symbols if not _is_bound(graph, s, made))
+        made.add(node)
     return found
+
+
+def _is_bound(graph: Graph, symbol: Symbol, made: set[Node]) -> bool:
+    return symbol in graph.symbols and graph.symbols[symbol][0] in made
 
 
 def _hand_in(graph: Graph, free: tuple[Node | Symbol, ...]) -> None:
@@ -53,7 +60,7 @@ def _hand_in(graph: Graph, free: tuple[Node | Symbol, ...]) -> None:
             inner[thing] = made[-1]
         else:
             made.append(graph.input(thing.name, ScalarMeta(int)))
-            graph.bind_symbol(thing, made[-1], None)
+            graph.symbols[thing] = (made[-1], None)
     inputs = [node for node in before if node.kind is NodeKind.INPUT]
     graph.reorder([*inputs, *made, *(node for node in before if node.kind is not NodeKind.INPUT)])
 
