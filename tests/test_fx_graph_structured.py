@@ -19,7 +19,6 @@ from bcjit.fx_graph import (
     Interpreter,
     NodeKind,
     eliminate_dead_code,
-    item_of,
     locate_failure,
     optimize,
     schedule,
@@ -197,7 +196,7 @@ SOURCES = {
 }
 
 
-@pytest.mark.parametrize("make", SOURCES, ids=str)
+@pytest.mark.parametrize("make", SOURCES, ids=lambda make: getattr(make, "__name__", "two_buffers"))
 def test_source_is_what_people_write(make):
     graph = make()
     graph.lint()
