@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, cast
 from bcjit.dims import Expr
 from bcjit.errors import InternalError
 from bcjit.fx_graph.expressions import Renderer, warns_here
-from bcjit.fx_graph.node import Node, item_of
+from bcjit.fx_graph.node import Node, NodeKind, item_of
 from bcjit.fx_graph.places import Places
 from bcjit.fx_graph.sight import values_in_sight
 from bcjit.fx_graph.statements import ForcedFailure, write_lines
@@ -99,6 +99,8 @@ def _is_no_moment(graph: Graph, node: Node) -> bool:
     """Whether a node only reads a result of a loop or branch, or asks for its status: what cannot fail there."""
     if item_of(node) is not None:
         return True
+    if node.kind is NodeKind.COND and isinstance(node.args[0], Node):
+        return _is_no_moment(graph, node.args[0])  # on the way a loop was left
     if node.can_fail or node.target is not operator.eq or not isinstance(node.args[0], Expr):
         return False
     sources = [

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import bcjit.symbolic_vm.break_reasons as because
-from bcjit.bytecode import leads_to_raise, meeting_of
+from bcjit.bytecode import Op, leads_to_raise, meeting_of
 from bcjit.dims import Dim, Symbol
 from bcjit.fx_graph import Graph, Node
 from bcjit.meta import ArrayMeta, Meta, ScalarMeta, UnboundMeta, UnionMeta
@@ -34,14 +34,24 @@ from bcjit.symbolic_vm.state import (
     Exit,
     FallExit,
     Frame,
+    Position,
     Region,
     ReturnExit,
     State,
     TurnEnd,
 )
-from bcjit.symbolic_vm.values import SymArray, SymScalar, SymValue
+from bcjit.symbolic_vm.values import UNBOUND, SymArray, SymScalar, SymValue
 
-__all__ = ["ASKED", "check_effects", "forget", "fork", "may_fork", "result_nodes", "whole_meta"]
+__all__ = [
+    "ASKED",
+    "at_return",
+    "check_effects",
+    "forget",
+    "fork",
+    "may_fork",
+    "result_nodes",
+    "whole_meta",
+]
 
 # Code objects whose branches on data are nodes wherever they are: the program asked for it. Filled by ``structured_forms``.
 ASKED: set[object] = set()
@@ -113,7 +123,9 @@ def fork(
             return None
         if all(isinstance(found, ReturnExit) for found in exits):
             vm.state = before
-            return side.returned(exits)  # type: ignore[arg-type]
+            leave = side.returned(exits)  # type: ignore[arg-type]
+            vm.positions[-1] = Position(frame, at_return(frame, leave.state, leave.value))
+            return leave
     except BaseException:
         for graph in graphs[::-1]:
             forget(graph)
@@ -154,6 +166,19 @@ def forget(graph: Graph) -> None:
     for node in graph.nodes:
         for used in node.uses():
             used.users.pop(node, None)
+
+
+def at_return(frame: Frame, state: State, value: SymValue) -> State:
+    """Return the state in which a frame returns a value next: at a return that can be gone on with."""
+    listing = frame.listing
+    places = [i for i, one in enumerate(listing.instructions) if one.op is Op.RETURN_VALUE]
+    whole = [
+        i
+        for i in places
+        if listing.group_at(listing.instructions[i].offset)[0].op is Op.RETURN_VALUE
+    ]
+    unbound = (UNBOUND,) * len(state.locals)
+    return replace(state, index=(whole or places)[0], stack=(value,), locals=unbound)
 
 
 def _check_effects(before: State, exits: list[Exit]) -> None:

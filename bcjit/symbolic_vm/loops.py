@@ -18,7 +18,14 @@ from bcjit.errors import GraphBreak, SourceLine
 from bcjit.fx_graph import Graph, Node
 from bcjit.meta import Meta, ScalarMeta
 from bcjit.records import dataclass
-from bcjit.symbolic_vm.branches import check_effects, forget, fork, result_nodes, whole_meta
+from bcjit.symbolic_vm.branches import (
+    at_return,
+    check_effects,
+    forget,
+    fork,
+    result_nodes,
+    whole_meta,
+)
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.closing import close, finish, written_operands
 from bcjit.symbolic_vm.loop_items import Counter, counter_of, item_in_turn, taken
@@ -62,6 +69,7 @@ from bcjit.symbolic_vm.values import (
 
 __all__ = ["capture_for", "complete_locals", "enter_loop"]
 
+_DEEPEST: Final = 15  # CPython's compiler takes 20 blocks within each other
 _MOST_TRACES: Final = 12  # of one turn, until it has settled
 _RETURNED: Final = Place("return", 0)
 # Stands for the visible effects of earlier turns, so that each node of a turn gets a record.
@@ -165,6 +173,8 @@ def _attempt(
     vm: Machine, frame: Frame, loop: Loop, iterator: SymIterator | None
 ) -> Exit | _Left | None:
     """Capture a loop, or leave it as if nothing had been tried. Within another loop that one is given up too."""
+    if len(vm.graphs) > _DEEPEST:
+        break_graph(because.LOOP, "loops and branches are nested too deeply")
     mark, steps = vm.mark(), vm.steps
     try:
         found = _Capture(vm, frame, loop, iterator).run()
@@ -558,6 +568,4 @@ class _Capture:
         assert returned is not None
         if isinstance(returned, SymMaybe):
             returned = returned.value
-        instructions = self.frame.listing.instructions
-        returns = next(i for i, one in enumerate(instructions) if one.op is Op.RETURN_VALUE)
-        return replace(state, stack=(returned,), index=returns)
+        return at_return(self.frame, state, returned)
