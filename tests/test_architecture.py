@@ -22,6 +22,8 @@ OVER_BUDGET: Final[dict[str, str]] = {
     "bcjit/compiler/residual_values.py::ValueWriter": "its steps share the builder, the uses counted and the temporaries",
     "bcjit/compiler/residual.py": "one writer of one code object, in the order of that code",
     "bcjit/compiler/residual.py::_Writer": "its steps share the builder, the places of values and the parts",
+    "bcjit/fx_graph/places.py::Places": "each question about a value is answered from the same few tables",
+    "bcjit/fx_graph/statements.py::_Writer": "its steps share the open blocks and the sizes read in them",
     "bcjit/fx_graph/graph.py::Graph": "each way to build, edit and undo keeps users, names, symbols and numbers right",
     "bcjit/ops/meta_emitter.py::MetaEmitter": "one short method for each primitive and each question about an argument",
     "bcjit/symbolic_vm/machine.py": "little but the class, which is over budget by itself",

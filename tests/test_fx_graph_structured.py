@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bcjit.backends.testing import assert_text
 from bcjit.errors import InternalError
 from bcjit.fx_graph import (
     PASSES,
@@ -18,7 +19,6 @@ from bcjit.fx_graph import (
     Interpreter,
     NodeKind,
     eliminate_dead_code,
-    item_of,
     locate_failure,
     optimize,
     schedule,
@@ -66,9 +66,8 @@ def test_code_and_interpreter_agree(graph):
 @settings(max_examples=60)
 @given(structured_graphs(), st.data())
 def test_failure_anywhere_gives_the_values_so_far(graph, data):
-    at = data.draw(st.integers(0, graph.count))
-    following = (*graph.all_calls, graph.output_node)[at:]
-    node = next(one for one in following if item_of(one) is None)  # no moment is before these
+    at = data.draw(st.integers(0, len(graph.steps)))
+    node = (*graph.steps, graph.output_node)[at]
     nodes = [
         one
         for g in graph.nested()
@@ -197,11 +196,39 @@ SOURCES = {
 }
 
 
-@pytest.mark.parametrize("make", SOURCES, ids=str)
+@pytest.mark.parametrize("make", SOURCES, ids=lambda make: getattr(make, "__name__", "two_buffers"))
 def test_source_is_what_people_write(make):
     graph = make()
     graph.lint()
     assert textwrap.dedent(graph.source().partition("\n")[2]) == textwrap.dedent(SOURCES[make])[1:]
+
+
+def test_text_of_loops_and_branches():
+    assert_text(
+        search(),
+        """
+        graph(x: float64[3, 3]):
+          loop_1 = for i in range(0, 3, 1) carrying (s = 0.0) with (of = x):  (int, float|float64)
+            loop = for j in range(0, 3, 1) carrying (s_1 = s) with (of_1 = of, i_1 = i):  (int, float|float64)
+              value = of_1[i_1, j] scalar float64
+              lt = operator.lt(value, 0.0) bool
+              cond = if lt with (s_2 = s_1, value_1 = value):  (int, float|float64)
+                give 1, s_2
+              else with (s_3 = s_1, value_2 = value):
+                add = operator.add(s_3, value_2)  scalar float64
+                give 0, add
+              status = cond[0] int
+              s_4 = cond[1] float|float64
+              next status, s_4
+            status_1 = loop[0] int
+            s_5 = loop[1] float|float64
+            next status_1, s_5
+          found = loop_1[0] int
+          total = loop_1[1] float|float64
+          return (found, total)
+        """,
+    )
+    assert "loop = repeat carrying (a = 0, b = 1) with (n_1 = n):" in fibonacci().text()
 
 
 def test_samples_give_what_their_programs_give():

@@ -294,7 +294,7 @@ def test_an_interrupt_in_a_long_loop_arrives_at_once(fn):
     frames = traceback.extract_tb(info.value.__traceback__)
     (place,) = [frame for frame in frames if frame.name == fn.__name__]
     first = fn.__code__.co_firstlineno
-    # Within the function; while a graph runs, its frame stands where it was when the graph began.
+    # What a signal's handler raises is raised where the part began: see docs/architecture.md.
     assert place.lineno in range(first, first + 6)
     # The function goes on working.
     assert np.array_equal(compiled(np.zeros(1000), 3), fn(np.zeros(1000), 3))

@@ -152,7 +152,7 @@ def kalman_step(state, covariance, transition, noise, measured):
     lambda: (wave(5, 3),),
     lambda: (wave(4, 2, dtype="f4"),),
     lambda: (wave(4, 3, dtype="c16"),),
-    nodes=82, graphs=22, whole=False,
+    nodes=73, graphs=3, whole=True,
 )  # fmt: skip
 def gram_schmidt(vectors):
     basis = np.zeros_like(vectors)
@@ -168,7 +168,7 @@ def gram_schmidt(vectors):
     lambda: (np.eye(4) * 4 + wave(4, 4), wave(4)),
     lambda: (np.eye(3, dtype="f4") * 4 + wave(3, 3, dtype="f4"), wave(3, dtype="f4")),
     lambda: (np.eye(2) * 3 + wave(2, 2, dtype="c16"), wave(2)),
-    nodes=103, graphs=14, whole=False,
+    nodes=96, graphs=3, whole=True,
 )  # fmt: skip
 def elimination(matrix, right):
     a, b = matrix.copy(), right.astype(matrix.dtype)
@@ -394,7 +394,7 @@ def cross_entropy(logits, labels):
     lambda: (wave(9, 2), wave(3, 2, phase=1.0)),
     lambda: (wave(6, 3, dtype="f4"), wave(2, 3, dtype="f4")),
     lambda: (wave(5, 1), wave(4, 1)),
-    nodes=50, graphs=8, whole=False,
+    nodes=42, graphs=2, whole=True,
 )  # fmt: skip
 def k_means_step(points, centres):
     distance = ((points[:, None, :] - centres[None, :, :]) ** 2).sum(axis=2)

@@ -85,7 +85,8 @@ class FailingBackend:
     Parameters
     ----------
     at
-        Index into ``graph.calls``; the number of calls means before the output. Graphs with fewer calls do not fail.
+        Index into ``graph.steps``; their number means before the output. Graphs with fewer do not fail. In a loop the
+        first turn that gets there fails.
     """
 
     def __init__(self, at: int) -> None:

@@ -71,14 +71,13 @@ def to_source(
         Nodes whose values a bail-out record needs: they are variables, and live to the end, those in a loop to the end of their
         turn. ``keep`` of the graph and all its bodies by default.
     force_failure_at
-        Raise `ForcedFailure` just before this call of ``graph.all_calls`` (their number: before the output; beyond: never); in a
-        loop when it is first reached. Before what follows, where the call only reads a result of a loop or branch, or which way it
-        was left: nothing can happen between these. There is then one node a line everywhere, so that there is a moment before each.
+        Raise `ForcedFailure` just before this call of ``graph.steps`` (their number: before the output; beyond: never); in a
+        loop when it is first reached. Before what follows, where the call only asks which way a loop was left: nothing can happen between these. There is then one node a line everywhere, so that there is a moment before each.
     """
     output = graph.output_node
     if output is None:
         raise InternalError(f"{graph!r} has no output; code is made of complete graphs")
-    steps = (*graph.all_calls, output)
+    steps = (*graph.steps, output)
     forced = None
     if force_failure_at is not None and force_failure_at < len(steps):
         forced = next(node for node in steps[force_failure_at:] if not _is_no_moment(graph, node))

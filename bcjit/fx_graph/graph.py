@@ -19,7 +19,15 @@ from bcjit.fx_graph.dependencies import maker
 from bcjit.fx_graph.dot import to_dot
 from bcjit.fx_graph.lint import check
 from bcjit.fx_graph.names import Names
-from bcjit.fx_graph.node import Alias, Node, NodeKind, Operand, exprs_in, map_operand
+from bcjit.fx_graph.node import (
+    Alias,
+    Node,
+    NodeKind,
+    Operand,
+    exprs_in,
+    item_of,
+    map_operand,
+)
 from bcjit.fx_graph.places import is_big
 from bcjit.fx_graph.printer import target_name, to_text
 from bcjit.meta import ScalarMeta
@@ -289,6 +297,11 @@ class Graph:
             for body in node.bodies:
                 found.extend(body.all_calls)
         return tuple(found)
+
+    @property
+    def steps(self) -> tuple[Node, ...]:
+        """The nodes of `all_calls` at which something runs: not those that name a result of a loop or cond."""
+        return tuple(node for node in self.all_calls if item_of(node) is None)
 
     @property
     def count(self) -> int:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from bcjit.dims import Expr, Symbol
 from bcjit.fx_graph.dependencies import maker, misplaced
-from bcjit.fx_graph.node import Node, NodeKind, exprs_in, item_of, leaves
+from bcjit.fx_graph.node import Node, NodeKind, exprs_in, has_form, item_of, leaves
 from bcjit.meta import ArrayMeta, ObjectMeta, ScalarMeta, UnboundMeta, UnionMeta
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _kinds(graph: Graph) -> Iterator[str]:
             yield f"{node.name} is of kind {node.kind.value}, but has operands"
         if bool(node.bodies) != (node.kind in (NodeKind.LOOP, NodeKind.COND)):
             yield f"{node.name} is of kind {node.kind.value} with {len(node.bodies)} bodies"
-        formed = _has_form(node)
+        formed = has_form(node)
         for index, body in enumerate(node.bodies):
             for problem in (*check(body), *(_arity(node, body) if formed else ())):
                 yield f"body {index} of {node.name}: {problem}"
@@ -106,18 +106,6 @@ def _kinds(graph: Graph) -> Iterator[str]:
             yield from _structured(node)
         elif node.bodies:
             yield f"{node.name} has not the operands and bodies of a {node.kind.value}"
-
-
-def _has_form(node: Node) -> bool:
-    """Whether a loop or branch has as many operands and bodies as its kind has."""
-    if node.kwargs or not node.args or type(node.args[-1]) is not tuple:
-        return False
-    if node.kind is NodeKind.COND:
-        return (len(node.args), len(node.bodies)) == (2, 2)
-    if (node.kind, len(node.args), len(node.bodies)) != (NodeKind.LOOP, 3, 1):
-        return False
-    over, carried, _ = node.args
-    return type(carried) is tuple and (over is None or (type(over) is tuple and len(over) == 3))
 
 
 def _arity(node: Node, body: Graph) -> Iterator[str]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bcjit.meta import Meta
 
 __all__ = [
-    "Alias", "Node", "NodeKind", "Operand", "exprs_in", "item_of", "leaves", "map_operand", "nodes_in",
+    "Alias", "Node", "NodeKind", "Operand", "exprs_in", "has_form", "item_of", "leaves", "map_operand", "nodes_in",
 ]  # fmt: skip
 
 Operand: TypeAlias = object
@@ -156,3 +156,15 @@ def item_of(node: Node) -> tuple[Node, int] | None:
         if isinstance(of, Node) and of.bodies and type(index) is int:
             return of, index
     return None
+
+
+def has_form(node: Node) -> bool:
+    """Whether a loop or branch has as many operands and bodies as its kind has."""
+    if node.kwargs or not node.args or type(node.args[-1]) is not tuple:
+        return False
+    if node.kind is NodeKind.COND:
+        return (len(node.args), len(node.bodies)) == (2, 2)
+    if (node.kind, len(node.args), len(node.bodies)) != (NodeKind.LOOP, 3, 1):
+        return False
+    over, carried, _ = node.args
+    return type(carried) is tuple and (over is None or (type(over) is tuple and len(over) == 3))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bcjit.dims import Expr
-from bcjit.fx_graph.node import Node, NodeKind, Operand
+from bcjit.fx_graph.node import Node, NodeKind, Operand, has_form
 
 if TYPE_CHECKING:
     from bcjit.fx_graph.graph import Graph
@@ -151,19 +151,66 @@ def _columns(node: Node) -> tuple[str, str, str]:
 
 
 def to_text(graph: Graph) -> str:
-    """Return the text of a graph; bodies of loops and conds follow their node, indented."""
+    """Return the text of a graph; bodies of loops and branches stand below their node, indented.
+
+    A loop says what it runs over, what it carries from turn to turn with the values before the first, and with which names its body
+    reads what is around it; ``next`` gives the status (not 0 ends the loop) and what is carried on. The sides of a branch ``give`` its results.
+    """
     inputs = ", ".join(f"{node.name}: {node.meta[0]}" for node in graph.inputs)
-    rows = {
-        node: _columns(node)
-        for node in graph.nodes
-        if node.kind not in (NodeKind.INPUT, NodeKind.OUTPUT)
-    }
-    widths = [max((len(row[column]) for row in rows.values()), default=0) for column in (0, 1)]
-    lines = [f"graph({inputs}):"]
-    for node, (does, gives, line) in rows.items():
-        lines.append(f"  {does:{widths[0]}}  {gives:{widths[1]}}  {line}".rstrip())
-        for body in node.bodies:
-            lines.extend(f"    {text}" for text in to_text(body).splitlines())
+    lines = [f"graph({inputs}):", *(f"  {text}" for text in _rows(graph))]
     if graph.output_node is not None:
         lines.append(f"  return {operand_text(graph.outputs)}")
     return "\n".join(lines)
+
+
+def _rows(graph: Graph) -> list[str]:
+    """Return the lines of the nodes between inputs and output, in columns."""
+    skipped = (NodeKind.INPUT, NodeKind.OUTPUT)
+    nodes = [node for node in graph.nodes if node.kind not in skipped]
+    rows = {node: _columns(node) for node in nodes}
+    plain = [row for node, row in rows.items() if not node.bodies]
+    widths = [max((len(row[column]) for row in plain), default=0) for column in (0, 1)]
+    lines: list[str] = []
+    for node, (does, gives, line) in rows.items():
+        if node.bodies and has_form(node):
+            lines.extend(_structured_rows(node, "  ".join(part for part in (gives, line) if part)))
+            continue
+        lines.append(f"{does:{widths[0]}}  {gives:{widths[1]}}  {line}".rstrip())
+        for body in node.bodies:
+            lines.extend(f"  {text}" for text in to_text(body).splitlines())
+    return lines
+
+
+def _structured_rows(node: Node, facts: str) -> Iterator[str]:
+    *own, free = node.args
+    assert isinstance(free, tuple)
+    body = node.bodies[0]
+    if node.kind is NodeKind.LOOP:
+        over, carried = own
+        assert isinstance(carried, tuple)
+        inputs = body.inputs
+        head = "repeat"
+        if over is not None:
+            head = f"for {inputs[0].name if inputs else '?'} in range{operand_text(over)}"
+            inputs = inputs[1:]
+        head += _pairs("carrying", inputs, carried) + _pairs("with", inputs[len(carried) :], free)
+        yield f"{node.name} = {head}:  {facts}".rstrip()
+        yield from (f"  {text}" for text in _rows(body))
+        yield f"  next {', '.join(map(operand_text, body.outputs))}"
+        return
+    for body, word in zip(
+        node.bodies, (f"{node.name} = if {operand_text(own[0])}", "else"), strict=True
+    ):
+        head = f"{word}{_pairs('with', body.inputs, free)}:"
+        yield (head if word == "else" else f"{head}  {facts}").rstrip()
+        yield from (f"  {text}" for text in _rows(body))
+        yield f"  give {', '.join(map(operand_text, body.outputs))}".rstrip()
+
+
+def _pairs(word: str, inputs: tuple[Node, ...], operands: tuple[Operand, ...]) -> str:
+    """Return `` carrying (s = 0.0)``, nothing where there are no operands."""
+    shown = [
+        f"{one.name} = {operand_text(operand)}"
+        for one, operand in zip(inputs, operands, strict=False)
+    ]
+    return f" {word} ({', '.join(shown)})" if shown else ""

@@ -124,7 +124,7 @@ class _Writer:
                 self._cond(graph, node)
                 self._delete(node, graph, index)
             elif item_of(node) is not None:
-                self._fail(node)
+                continue  # its variable has been written
             elif node.kind is NodeKind.CALL or (
                 node.kind is NodeKind.OUTPUT and len(self.blocks) == 1
             ):

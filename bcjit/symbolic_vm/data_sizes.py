@@ -45,7 +45,8 @@ def bind_sizes(vm: Machine, node: Node) -> None:
         return
     for axis, dim in enumerate(meta.shape):
         for symbol in symbols(dim):
-            if symbol.kind == "data" and dim == symbol.expr:
+            known = any(symbol in graph.symbols for graph in vm.graphs)  # it is handed in
+            if symbol.kind == "data" and dim == symbol.expr and not known:
                 vm.graph.bind_symbol(symbol, node, axis)
 
 
