@@ -34,9 +34,9 @@ NOWHERE = -2
 
 # Nodes captured from the fixed slice on the Python that captures least; only to be raised.
 FLOOR = 429  # the least of all versions: 3.14
-# Loops captured whole from them, and from every nest of two places that begins with a loop.
-LOOPS_FLOOR = 1
-LOOPS_OF_TWO_FLOOR = 1
+# Loops captured whole from them, and from every second nest of two places that begins with a loop.
+LOOPS_FLOOR = 16
+LOOPS_OF_TWO_FLOOR = 80
 
 all_nests = functools.cache(lambda depth: tuple(nests(depth)))
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from differential import STANDARD_SETTINGS, World, args, assert_same
 from loop_programs.registry import wave
-from under_test import compile_eager
+from under_test import compile_eager, loops_in
 from vm_kit import capture_call
 
 CASES = []
@@ -327,8 +327,9 @@ def two_deep(x, n):
     return x
 
 
-@pytest.mark.parametrize("fn", [over_range, counted_down, two_deep], ids=lambda fn: fn.__name__)
-def test_capturing_takes_as_many_steps_however_many_turns_there_are(fn):
+@pytest.mark.parametrize(("fn", "loops"), [(over_range, 1), (counted_down, 1), (two_deep, 2)])
+def test_capturing_takes_as_many_steps_however_many_turns_there_are(fn, loops):
     few, many = (capture_call(fn, wave(3), n) for n in (10, 10_000_000))
     assert few.steps == many.steps
     assert few.graph.text() == many.graph.text()
+    assert loops_in(many.graph) == loops

@@ -75,14 +75,14 @@ def captured_nodes(compiled):
     return sum(part.nodes for part in getattr(report, "parts", ()))
 
 
+def loops_in(graph):
+    """Return how many loops a graph holds; those in the body of another one count too."""
+    return sum(node.kind is NodeKind.LOOP for one in graph.nested() for node in one.nodes)
+
+
 def captured_loops(compiled):
-    """Return how many loops were captured whole from a function; those in the body of another one count too."""
-
-    def count(graph):
-        inner = sum(count(body) for node in graph.nodes for body in node.bodies)
-        return inner + sum(node.kind is NodeKind.LOOP for node in graph.nodes)
-
-    return sum(count(graph) for graph in getattr(compiled, "graphs", ()))
+    """Return how many loops were captured whole from a function."""
+    return sum(map(loops_in, getattr(compiled, "graphs", ())))
 
 
 def captured_parts(compiled):
