@@ -87,30 +87,21 @@ def below(name: str, now: Floor, floor: Floor) -> list[str]:
 def reasons() -> None:
     """Print the reasons for which programs are not one graph, with the programs."""
     found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    whole = []
+    whole = 0
     for program in PROGRAMS:
-        try:
-            compiled = compiled_once(program)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is told
-            found[f"raised {type(error).__name__}"][program.name].append(str(error)[:300])
+        report = compiled_once(program).report()
+        ends = {part.ends for part in report.parts}
+        if len(report.parts) == 1 and ends == {"returns"} and not report.problems:
+            whole += 1
             continue
-        lines = [part.ends for part in compiled.report().parts]
-        lines = [line for line in lines if line != "returns"]
-        lines += [
-            f"{p.code} {p.title} at {p.line.text()}: {p.context}"
-            for p in compiled.report().problems
-        ]
-        if not lines:
-            whole.append(program.name)
-        for line in dict.fromkeys(lines):
-            found[line.split()[0]][program.name].append(line)
-    print(f"{len(whole)} of {len(PROGRAMS)} programs are one graph")
-    for place, programs in sorted(found.items(), key=lambda item: -len(item[1])):
-        print(f"\n{place}: {len(programs)} programs")
+        lines = [loop.text() for loop in report.loops if loop.how == "left"]
+        for line in lines or sorted(ends):
+            found[line.partition(": ")[2] or line][program.name].append(line)
+    print(f"{whole} of {len(PROGRAMS)} programs are one graph")
+    for why, programs in sorted(found.items(), key=lambda item: -len(item[1])):
+        print(f"\n{why} ({len(programs)})")
         for name, lines in programs.items():
-            print(f"  {name}")
-            for line in lines:
-                print(f"      {line}")
+            print(f"  {name}: {'; '.join(lines)}")
 
 
 def main(arguments: list[str]) -> int:
