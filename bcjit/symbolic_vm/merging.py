@@ -199,7 +199,9 @@ def handed_over(vm: Machine, value: SymValue, outer: frozenset[Symbol]) -> Kind:
 
 def _in_reach(vm: Machine, dim: Dim, outer: frozenset[Symbol]) -> Dim | None:
     simple = vm.env.simplify(dim)
-    return simple if frozenset(symbols(simple)) <= outer else None
+    # Sizes of inputs are in reach everywhere, also of those that are first touched within a turn.
+    reached = all(symbol.kind == "input" or symbol in outer for symbol in symbols(simple))
+    return simple if reached else None
 
 
 def join(vm: Machine, a: Kind, b: Kind, outer: frozenset[Symbol]) -> Kind:
