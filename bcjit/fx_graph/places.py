@@ -6,12 +6,13 @@ results of a loop are those variables. A value is a node, or (for a result of a 
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from bcjit.dims import Expr
-from bcjit.fx_graph.node import Node, NodeKind, Operand, item_of, leaves, nodes_in
+from bcjit.fx_graph.node import Node, NodeKind, Operand, exprs_in, item_of, leaves, nodes_in
 from bcjit.meta import ArrayMeta, Meta, UnboundMeta
 from bcjit.records import dataclass
 
@@ -67,8 +68,11 @@ class Places:
         self._meanings: dict[Node, Value | Handed] = {}
         self._statuses: dict[Node, frozenset[int | None]] = {}
         self._read_items = self._find_read_items()
+        # What a loop gives its turns by iterating over an array: ``for v in x`` for ``for i in range(len(x)): v = x[i]``.
+        self.iterated: dict[Node, Node] = {}
         self.nested: set[Node] = set()
         if forced is None:
+            self.iterated = dict(_iterations(graph, self.kept))
             self._nest(graph, visible=False)
         self.last: dict[Graph, dict[Value, int]] = {}
         self.inside: dict[Node, set[Value]] = {}
@@ -276,13 +280,14 @@ class Places:
         variables = self.kept | graph.symbol_sources()
         depth: dict[Node, int] = {}
         stretch: set[Node] = set()  # calls since the last effect
+        items = set(self.iterated.values())
         for node in graph.nodes:
             before = visible
             for body in node.bodies:
                 again = node.kind is NodeKind.LOOP and _is_visible(node)
                 visible |= self._nest(body, visible=before or again)
             visible |= node.visible
-            if before or visible or node.kind in (NodeKind.INPUT, NodeKind.CONST):
+            if node in items or before or visible or node.kind in (NodeKind.INPUT, NodeKind.CONST):
                 continue  # nothing is nested into a visible effect: its failure must be told from its operands'
             if item_of(node) is not None:
                 continue
@@ -510,6 +515,41 @@ class _Variables:
         self._members[one] = [*self.members(one), *self.members(other)]
         self._members.pop(other, None)
         self._root[other] = one
+
+
+def _iterations(graph: Graph, kept: frozenset[Node]) -> Iterator[tuple[Node, Node]]:
+    """Yield the loops over the length of an array whose turns do nothing with the index but read the item, and that reading."""
+    for one in graph.nested():
+        for loop in one.nodes:
+            if loop.kind is NodeKind.LOOP and loop.args[0] is not None:
+                item = _item_in_turn(loop, kept)
+                if item is not None:
+                    yield loop, item
+
+
+def _item_in_turn(loop: Node, kept: frozenset[Node]) -> Node | None:
+    over, carried, free = cast("LoopArgs", loop.args)
+    (body,) = loop.bodies
+    index = body.inputs[0]
+    first = next(node for node in body.nodes if node.kind is not NodeKind.INPUT)
+    assert over is not None
+    start, stop, step = over
+    if index in kept or (start, step) != (0, 1) or first.target is not operator.getitem:
+        return None
+    counted = {symbol for symbol, place in body.symbols.items() if place == (index, None)}
+    array = first.args[0]
+    place = body.inputs.index(array) - 1 - len(carried) if array in body.inputs else -1
+    over_it = isinstance(first.args[1], Expr) and any(first.args[1] == s.expr for s in counted)
+    if place < 0 or not over_it or not isinstance(free[place], Node):
+        return None
+    meta = body.inputs[1 + len(carried) + place].meta[0]
+    whole = isinstance(meta, ArrayMeta) and bool(meta.shape) and meta.shape[0] == stop
+    others = [node for node in body.nodes if node is not first]
+    read = any(
+        index in node.uses() or any(counted & expr.symbols() for expr in exprs_in(node.operands))
+        for node in others
+    )
+    return first if whole and not read else None
 
 
 def _is_visible(node: Node) -> bool:

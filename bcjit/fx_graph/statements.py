@@ -115,6 +115,8 @@ class _Writer:
         for index, node in enumerate(graph.nodes):
             if node is until:
                 return
+            if node in self.places.iterated.values():
+                continue  # the loop gives it
             if node.kind is NodeKind.LOOP:
                 self._fail(node)
                 self._loop(graph, node)
@@ -173,9 +175,14 @@ class _Writer:
         self._delete(node, graph, -1 - places.where[node][1])
         head = "while True:"
         if over is not None:
-            span = renderer.range(over, graph)
+            item = places.iterated.get(node)
+            span = (
+                renderer.range(over, graph)
+                if item is None
+                else renderer.operand(item.args[0], body)
+            )
             self._need(span, node)
-            head = f"for {places.name(body.inputs[0])} in {span.text}:"
+            head = f"for {places.name(body.inputs[0] if item is None else item)} in {span.text}:"
         self.block.start = len(self.block.lines)
         block = _Block(body, node)
         self.blocks.append(block)

@@ -105,7 +105,8 @@ def _left(vm: Machine, iterator: SymValue) -> Dim:
         return break_graph(because.LOOP, f"over {describe(iterator)}")
     given = _given(vm, iterator)
     if iterator.kind in ("items", "reversed"):
-        return vm.env.simplify(maximum(_length(vm, iterator.parts[0]) - given, 0))
+        left = vm.env.simplify(_length(vm, iterator.parts[0]) - given)
+        return left if vm.env.known(Relation("<=", 0, left)) else maximum(left, 0)
     if iterator.kind == "enumerate":
         return _left(vm, iterator.parts[0])
     if iterator.kind == "zip" and iterator.parts:
