@@ -1,174 +1,197 @@
-"""States are joined value by value: what differs goes to `phi` with its place, what cannot be joined says so."""
+"""States and what several ways bring to one place: which kinds fit both, and what is taken apart and put together again."""
 
 from __future__ import annotations
 
+import itertools
+
+import numpy as np
 import pytest
 
+from bcjit.dims import ShapeEnv
 from bcjit.fx_graph import Graph
-from bcjit.meta import ScalarMeta
-from bcjit.symbolic_vm.state import Effect, JoinError, State, join
-from bcjit.symbolic_vm.values import NULL, UNBOUND, Known, SymCell, SymObject, SymTuple, SymValue
+from bcjit.meta import ArrayMeta, ScalarMeta
+from bcjit.symbolic_vm.merging import (
+    GONE,
+    NOWHERE,
+    Gone,
+    Items,
+    Kind,
+    Leaf,
+    Maybe,
+    Same,
+    join,
+    kind_of,
+    same_kind,
+    same_value,
+)
+from bcjit.symbolic_vm.places import Place, read_places, with_places
+from bcjit.symbolic_vm.state import State
+from bcjit.symbolic_vm.values import (
+    UNBOUND,
+    Known,
+    SymArray,
+    SymObject,
+    SymScalar,
+    SymTuple,
+    SymValue,
+)
+
+F8, F4 = np.dtype("f8"), np.dtype("f4")
+REACH = frozenset()
+
+
+class Vm:
+    """What joining asks of a machine."""
+
+    def __init__(self) -> None:
+        self.env = ShapeEnv()
+
+    def realize(self, value: SymValue) -> SymValue:
+        return value
+
+
+@pytest.fixture
+def vm():
+    return Vm()
 
 
 def known(value: object) -> Known:
     return Known(None, value)
 
 
-def state(*stack: SymValue, local=(), cells=(), heap=None, effects=(), index=3, blocks=()) -> State:
-    return State(index, tuple(stack), tuple(local), tuple(cells), heap or {}, effects, blocks)
+def array(dtype=F8, shape=(3,), *, is_scalar=False) -> SymArray:
+    meta = ArrayMeta(() if is_scalar else shape, dtype, is_scalar)
+    return SymArray(None, Graph().input("x", meta), meta)
 
 
-class Phi:
-    """Records what it is asked to merge."""
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[str, SymValue, SymValue]] = []
-
-    def __call__(self, place: str, left: SymValue, right: SymValue) -> SymValue:
-        self.asked.append((place, left, right))
-        return SymTuple(None, (left, right))
+def number(pytype=float) -> SymScalar:
+    return SymScalar(None, pytype, Graph().input("k", ScalarMeta(pytype)))
 
 
-def refuse(place: str, left: SymValue, right: SymValue) -> SymValue:
-    raise JoinError(f"{place} cannot be merged")
+def joined(vm, a: SymValue, b: SymValue) -> Kind:
+    kinds = [kind_of(vm, value, REACH) for value in (a, b)]
+    there, back = join(vm, *kinds, REACH), join(vm, *kinds[::-1], REACH)
+    assert same_kind(there, back)
+    return there
 
 
-def test_equal_states_join_without_asking():
-    a, b = known(1), known(2)
-    left = state(a, NULL, local=(b, UNBOUND), heap={1: (a, b)})
-    merged = join(left, state(a, NULL, local=(b, UNBOUND), heap={1: (a, b)}), refuse)
-    assert (merged.index, merged.stack, merged.locals) == (3, (a, NULL), (b, UNBOUND))
-    assert merged.heap == {1: (a, b)}
-
-
-def test_values_that_differ_go_to_phi_with_their_places():
-    a, b, c, d, e, f = (known(i) for i in range(6))
-    phi = Phi()
-    left = state(a, b, local=(c, d), heap={7: e})
-    right = state(a, c, local=(c, a), heap={7: f})
-    merged = join(left, right, phi)
-    assert phi.asked == [("stack 1", b, c), ("local 1", d, a), ("heap 7", e, f)]
-    assert merged.stack[0] is a
-    assert merged.locals[0] is c
-    assert merged.stack[1].items == (b, c)
-    assert merged.locals[1].items == (d, a)
-    assert merged.heap[7].items == (e, f)
-
-
-def test_phi_may_refuse():
-    with pytest.raises(JoinError, match="stack 0 cannot be merged"):
-        join(state(known(1)), state(known(2)), refuse)
-
-
-def test_values_are_one_only_if_they_are_the_same_object():
-    phi = Phi()
-    join(state(known(1)), state(known(1)), phi)
-    assert [place for place, _, _ in phi.asked] == ["stack 0"]
-
-
-@pytest.mark.parametrize("nothing", [UNBOUND, NULL])
-@pytest.mark.parametrize("turned", [False, True])
-def test_what_is_bound_on_one_side_only_cannot_be_joined(nothing, turned):
-    for place, make in (("stack 0", state), ("local 0", lambda v: state(local=(v,)))):
-        pair = [make(nothing), make(known(1))]
-        phi = Phi()
-        with pytest.raises(JoinError, match=f"{place} is bound on one side only"):
-            join(*(pair[::-1] if turned else pair), phi)
-        assert not phi.asked
+def test_one_value_is_handed_over_by_nobody(vm):
+    one = array()
+    assert isinstance(joined(vm, known(3), known(3)), Same)
+    assert same_value(one, one)
+    assert isinstance(joined(vm, UNBOUND, UNBOUND), Same)
 
 
 @pytest.mark.parametrize(
-    "right",
-    [state(), state(known(1), known(2)), state(known(1), index=4)],
-    ids=["less", "more", "elsewhere"],
+    ("a", "b"), [(0.0, -0.0), (1, True), (1, 1.0), ("x", b"x"), ((1,), (1.0,))]
 )
-def test_states_that_do_not_meet_cannot_be_joined(right):
-    with pytest.raises(JoinError, match="one instruction with one stack depth"):
-        join(state(known(1)), right, refuse)
+def test_constants_that_can_be_told_apart_are_not_the_same(a, b):
+    assert not same_value(known(a), known(b))
+    assert same_value(known(a), known(type(a)(a)))
 
 
-def test_contents_made_on_one_side_are_kept():
-    """An object made on one side only cannot be named by the other: it does no harm."""
-    a, b = known(1), known(2)
-    left = state(heap={1: (a,), 2: (b,)})
-    right = state(heap={1: (a,), 3: (a, b)})
-    assert join(left, right, refuse).heap == {1: (a,), 2: (b,), 3: (a, b)}
-    assert left.heap == {1: (a,), 2: (b,)}
+def test_a_nan_is_the_same_bits():
+    assert same_value(known(float("nan")), known(float("nan")))
 
 
-def test_contents_changed_on_one_side_cannot_be_joined():
-    a, b = known(1), known(2)
-    changed = state(heap={1: (a, b)})
-    with pytest.raises(JoinError, match="object 1 has different contents"):
-        join(state(heap={1: (a,)}), changed, Phi())
+def test_numbers_of_one_kind_are_one_leaf(vm):
+    assert joined(vm, known(1.0), known(2.0)) == Leaf((ScalarMeta(float),))
+    assert joined(vm, known(1.0), number()) == Leaf((ScalarMeta(float),))
 
 
-def test_contents_changed_from_what_they_were_at_first_cannot_be_lost():
-    """The heap holds what was changed: an object that one side changed is in one heap only, and has its first contents on the other."""
-    box = SymObject(None, list, 5, (known(1),))
-    left = state(box, heap={5: (known(1), known(2))})
-    for pair in ((left, state(box)), (state(box), left)):
-        with pytest.raises(JoinError):
-            join(*pair, Phi())
+def test_a_number_and_a_numpy_scalar_are_of_two_kinds(vm):
+    kind = joined(vm, known(0.0), array(is_scalar=True))
+    assert isinstance(kind, Leaf)
+    assert set(kind.metas) == {ScalarMeta(float), ArrayMeta((), F8, is_scalar=True)}
 
 
-def test_effects_must_be_the_same():
-    node = Graph().input("x", ScalarMeta(float))
-    written = (Effect("write", node),)
-    assert join(state(effects=written), state(effects=written), refuse).effects == written
-    with pytest.raises(JoinError, match="different effects"):
-        join(state(effects=written), state(), refuse)
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (array(F8), array(F4)),
+        (array(F8), array(F8, (3, 3))),
+        (array(F8), array(F8, is_scalar=True)),
+        (array(F8), known(1.0)),
+        (known("a"), known("b")),
+        (known(None), known(1)),
+        (SymTuple(None, (known(1),)), SymTuple(None, (known(1), known(2)))),
+        (SymTuple(None, (known("a"),)), SymTuple(None, (known("b"),))),
+    ],
+    ids=itertools.count(),
+)
+def test_what_has_no_common_kind_is_gone(vm, a, b):
+    assert joined(vm, a, b) is GONE
 
 
-def test_cells_and_blocks_must_be_the_same():
-    cell = SymCell(None, 1, "total", UNBOUND, from_outside=False)
-    other = SymCell(None, 2, "total", UNBOUND, from_outside=False)
-    assert join(state(cells=(cell,)), state(cells=(cell,)), refuse).cells == (cell,)
-    with pytest.raises(JoinError):
-        join(state(cells=(cell,)), state(cells=(other,)), refuse)
-    with pytest.raises(JoinError):
-        join(state(blocks=("try",)), state(), refuse)
+def test_a_size_that_differs_is_not_known(vm):
+    kind = joined(vm, array(shape=(3, 4)), array(shape=(3, 5)))
+    assert isinstance(kind, Leaf)
+    assert kind.dims == (3, None)
 
 
-def test_contents_of_a_cell_are_merged_by_phi():
-    cell = SymCell(None, 1, "total", UNBOUND, from_outside=False)
-    a, b = known(1), known(2)
-    phi = Phi()
-    merged = join(state(cells=(cell,), heap={1: a}), state(cells=(cell,), heap={1: b}), phi)
-    assert phi.asked == [("heap 1", a, b)]
-    assert merged.heap[1].items == (a, b)
+def test_a_size_that_is_the_same_now_is_guarded_to_be(vm):
+    n, m = (vm.env.symbol(name, hint=4).expr for name in "nm")
+    kind = joined(vm, array(shape=(n,)), array(shape=(m,)))
+    assert isinstance(kind, Leaf)
+    assert vm.env.simplify(n) == vm.env.simplify(m) == vm.env.simplify(kind.dims[0])
 
 
-def test_a_cell_that_is_empty_on_one_side_cannot_be_joined():
-    cell = SymCell(None, 1, "total", UNBOUND, from_outside=False)
-    with pytest.raises(JoinError, match="bound on one side only"):
-        join(
-            state(cells=(cell,), heap={1: known(1)}), state(cells=(cell,), heap={1: UNBOUND}), Phi()
-        )
+def test_a_value_on_one_way_only_is_perhaps_one(vm):
+    kind = joined(vm, UNBOUND, known(1.0))
+    assert isinstance(kind, Maybe)
+    again = join(vm, kind, kind_of(vm, known(2.0), REACH), REACH)
+    assert again == Maybe(Leaf((ScalarMeta(float),)))
+    assert same_kind(join(vm, again, NOWHERE, REACH), again)
+    assert isinstance(join(vm, Gone(), NOWHERE, REACH), Gone)
 
 
-def test_a_state_is_not_changed_by_what_is_made_of_it():
-    first = state(known(1))
-    second = first.push(known(2)).with_heap(4, known(3))
-    assert len(first.stack) == 1
-    assert first.heap == {}
-    assert len(second.stack) == 2
-    assert list(second.heap) == [4]
-    with pytest.raises(AttributeError):
-        first.index = 4
+def test_tuples_are_joined_item_by_item(vm):
+    kind = joined(
+        vm, SymTuple(None, (known(1.0), known("a"))), SymTuple(None, (known(2.0), known("a")))
+    )
+    assert isinstance(kind, Items)
+    assert kind.items[0] == Leaf((ScalarMeta(float),))
+    assert isinstance(kind.items[1], Same)
 
 
-def test_a_cell_that_one_side_changed_is_merged_with_its_first_contents():
-    a, b = known(1), known(2)
-    cell = SymCell(None, 1, "total", a, from_outside=True)
-    phi = Phi()
-    merged = join(state(cells=(cell,), heap={1: b}), state(cells=(cell,)), phi)
-    assert phi.asked == [("heap 1", b, a)]
-    assert merged.heap[1].items == (b, a)
+def test_joining_settles(vm):
+    values = [
+        known(1),
+        known(2.0),
+        number(int),
+        array(is_scalar=True),
+        array(),
+        UNBOUND,
+        known("a"),
+    ]
+    for three in itertools.permutations(values, 3):
+        kind = kind_of(vm, three[0], REACH)
+        for value in three[1:]:
+            kind = join(vm, kind, kind_of(vm, value, REACH), REACH)
+        for value in three:  # what has been joined changes nothing any more
+            assert same_kind(join(vm, kind, kind_of(vm, value, REACH), REACH), kind)
 
 
-def test_objects_inside_others_are_found():
-    inner = SymObject(None, list, 6, ())
-    outer = SymObject(None, list, 5, (inner,))
-    with pytest.raises(JoinError, match="object 6"):
-        join(state(SymTuple(None, (outer,)), heap={6: (known(1),)}), state(outer), Phi())
+# -- places
+
+
+def test_places_are_read_and_written_in_locals_stack_and_objects(vm):
+    items = SymObject(None, list, 7, (known(1), known(2)))
+    state = State(3, (known("s"),), (items, UNBOUND), ())
+    found = read_places(vm, state)
+    assert found.values[Place("heap", 7, 1)].value == 2
+    assert found.values[Place("local", 1)] is UNBOUND
+    new = known(5)
+    changed = with_places(
+        state, {Place("heap", 7, 1): new, Place("local", 1): new, Place("stack", 0): new}
+    )
+    assert changed.heap[7] == (items.initial[0], new)
+    assert (changed.locals[1], changed.stack[0]) == (new, new)
+    assert (state.heap, state.locals[1]) == ({}, UNBOUND)  # the other is what it was
+
+
+def test_a_list_that_grows_has_another_shape(vm):
+    items = SymObject(None, list, 7, (known(1),))
+    state = State(3, (), (items,), ())
+    grown = state.with_heap(7, (known(1), known(2)))
+    assert read_places(vm, state).shapes[7] != read_places(vm, grown).shapes[7]

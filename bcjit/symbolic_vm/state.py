@@ -6,15 +6,13 @@ another call of it. What a state does not hold (graph, guards, shape facts) is a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field, fields, replace
 from types import CodeType
 from typing import TYPE_CHECKING, Protocol
 
 from bcjit.records import dataclass
 from bcjit.symbolic_vm.values import (
-    NULL,
-    UNBOUND,
     SymCell,
     SymGenerator,
     SymObject,
@@ -35,7 +33,6 @@ __all__ = [
     "Exit",
     "FallExit",
     "Frame",
-    "JoinError",
     "Position",
     "Region",
     "ReturnExit",
@@ -43,7 +40,6 @@ __all__ = [
     "Turn",
     "TurnEnd",
     "YieldExit",
-    "join",
     "suspended_generators",
 ]
 
@@ -206,64 +202,6 @@ class TurnEnd:
 Exit = ReturnExit | BreakExit | FallExit | YieldExit | TurnEnd
 
 
-class JoinError(Exception):
-    """Two states cannot be merged; the branch must be split instead."""
-
-
-def join(left: State, right: State, phi: Callable[[str, SymValue, SymValue], SymValue]) -> State:
-    """Merge two states of one frame that meet at the same instruction.
-
-    Values that are the same object stay, and the contents of objects that only one side knows; a local that is unbound on one side is a `JoinError` unless it is unbound
-    on both (a maybe-unbound local cannot be rebuilt in a frame without knowing which); others are given to `phi`,
-    which makes one value of two (a result of a Cond node) or raises `JoinError`.
-
-    Parameters
-    ----------
-    left, right
-        States with equal `index`.
-    phi
-        Called with the place (``"stack 0"``, ``"local 2"``, ``"heap 7"``) and the two values.
-
-    Returns
-    -------
-    State
-        The merged state. Effects are those common to both sides, in order; `JoinError` when one side has others.
-    """
-    if left.index != right.index or len(left.stack) != len(right.stack):
-        raise JoinError("the sides do not meet at one instruction with one stack depth")
-    if left.effects != right.effects or left.blocks != right.blocks or left.cells != right.cells:
-        raise JoinError("the sides have different effects")
-
-    def merge(place: str, a: SymValue, b: SymValue) -> SymValue:
-        if a is b:
-            return a
-        if a in (NULL, UNBOUND) or b in (NULL, UNBOUND):
-            raise JoinError(f"{place} is bound on one side only")
-        return phi(place, a, b)
-
-    stack = tuple(
-        merge(f"stack {i}", a, b)
-        for i, (a, b) in enumerate(zip(left.stack, right.stack, strict=True))
-    )
-    variables = tuple(
-        merge(f"local {i}", a, b)
-        for i, (a, b) in enumerate(zip(left.locals, right.locals, strict=True))
-    )
-    heap: dict[int, object] = {}
-    before_left, before_right = _initial_contents(left), _initial_contents(right)
-    for oid in (*left.heap, *(oid for oid in right.heap if oid not in left.heap)):
-        # An object that one side only has changed has on the other the contents it had at first.
-        ours = left.heap.get(oid, before_left.get(oid, _MISSING))
-        theirs = right.heap.get(oid, before_right.get(oid, _MISSING))
-        if ours is _MISSING or theirs is _MISSING or ours is theirs or ours == theirs:
-            heap[oid] = theirs if ours is _MISSING else ours
-        elif isinstance(ours, SymValue) and isinstance(theirs, SymValue):
-            heap[oid] = merge(f"heap {oid}", ours, theirs)
-        else:
-            raise JoinError(f"object {oid} has different contents")
-    return State(left.index, stack, variables, left.cells, heap, left.effects, left.blocks)
-
-
 def suspended_generators(state: State) -> Iterator[int]:
     """Yield where the generators were made that a state holds and that have not returned."""
     seen: set[int] = set()
@@ -282,24 +220,3 @@ def suspended_generators(state: State) -> Iterator[int]:
             left.append(state.heap.get(value.oid, value.initial))
         else:
             left += [getattr(value, field.name) for field in fields(value) if field.name != "obj"]
-
-
-_MISSING = object()
-
-
-def _initial_contents(state: State) -> dict[int, object]:
-    """Return what the mutable objects that a state can reach held before they were changed, by their number."""
-    found: dict[int, object] = {}
-    left: list[object] = [state.stack, state.locals, state.cells]
-    while left:
-        value = left.pop()
-        if isinstance(value, SymObject | SymCell):
-            if value.oid in found:
-                continue
-            found[value.oid] = value.initial
-            left += [value.initial, state.heap.get(value.oid)]
-        elif isinstance(value, SymValue):
-            left += [getattr(value, field.name) for field in fields(value) if field.name != "obj"]
-        elif isinstance(value, tuple):
-            left += value
-    return found
