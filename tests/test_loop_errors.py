@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from differential import STANDARD_SETTINGS, World, args, assert_same
 from loop_programs.registry import wave
-from under_test import compile_eager, loops_in
+from under_test import captured_parts, compile_eager, loops_in
 from vm_kit import capture_call
 
 CASES = []
@@ -333,3 +333,25 @@ def test_capturing_takes_as_many_steps_however_many_turns_there_are(fn, loops):
     assert few.steps == many.steps
     assert few.graph.text() == many.graph.text()
     assert loops_in(many.graph) == loops
+
+
+# -- three ways out
+
+
+def three_ways(x, low, high):
+    for i in range(len(x)):
+        if x[i] > high:
+            return -1.0
+        if not low < x[i] < high:
+            break
+    else:
+        i = 100
+    return float(i)
+
+
+@pytest.mark.parametrize("limits", [(-9.0, 5.5), (3.5, 90.0), (-9.0, 90.0)])
+def test_a_loop_with_three_ways_out_is_one_graph(limits):
+    compiled = compile_eager(three_ways)
+    x = np.arange(20.0)
+    assert compiled(x, *limits) == three_ways(x, *limits)
+    assert captured_parts(compiled) == 1

@@ -511,14 +511,18 @@ class _Capture:
             self._state_behind(turn, way, codes, values, runs=runs) for way, codes in ways.items()
         ]
         codes = [codes[0] for codes in ways.values()]
-        return self._choose(codes, states, status)
+        # Its symbol belongs to this graph, also where it is asked on a side of a branch.
+        symbol = self.vm.env.symbol(self.vm.fresh_name("status"), "data")
+        self.vm.graph.bind_symbol(symbol, status, None)
+        return self._choose(codes, states, SymScalar(None, int, symbol.expr))
 
-    def _choose(self, codes: list[int], states: list[State], status: Node) -> Exit | None:
+    def _choose(self, codes: list[int], states: list[State], status: SymScalar) -> Exit | None:
         vm = self.vm
         if len(states) == 1:
             vm.state = states[0]
             return None
-        took = self._took(status, codes[0])
+        known = Known(None, codes[0])
+        took = call_scalar(vm, operator.eq, (status, known), bool, can_fail=False)
         rest = (
             states[1] if len(states) == 2 else lambda: self._choose(codes[1:], states[1:], status)
         )
@@ -526,16 +530,6 @@ class _Capture:
         may_fail = not (is_seen(vm.state) and self.writes)
         indices = tuple(s.index for s in states)
         return fork(vm, self.frame, took, (states[0], rest), indices, may_fail=may_fail)
-
-    def _took(self, status: Node, code: int) -> SymValue:
-        """Return whether the loop was left in a way."""
-        vm = self.vm
-        symbol = next((s for s, read in vm.graph.symbols.items() if read == (status, None)), None)
-        if symbol is None:
-            symbol = vm.env.symbol(vm.fresh_name("status"), "data")
-            vm.graph.bind_symbol(symbol, status, None)
-        value = SymScalar(None, int, symbol.expr)
-        return call_scalar(vm, operator.eq, (value, Known(None, code)), bool, can_fail=False)
 
     def _state_behind(
         self,
