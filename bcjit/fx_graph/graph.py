@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from bcjit.errors import InternalError, SourceLine
 from bcjit.fx_graph.codegen import to_callable, to_source
+from bcjit.fx_graph.dataflow import Dataflow, to_dataflow
 from bcjit.fx_graph.dependencies import maker
 from bcjit.fx_graph.dot import to_dot
 from bcjit.fx_graph.lint import check
@@ -431,6 +432,10 @@ class Graph:
     def dot(self) -> str:
         """Return the graph in the graphviz language."""
         return to_dot(self)
+
+    def to_dataflow(self) -> Dataflow:
+        """Return the graph with loops and branches as dataflow primitives, for study; see `dataflow`."""
+        return to_dataflow(self)
 
     def to_callable(
         self, *, keep: Collection[Node] | None = None, force_failure_at: int | None = None
