@@ -84,6 +84,8 @@ def main() -> Facts:
         if fn is limited:
             print("A loop and the branch in it are one node each, their bodies indented:\n")
             print(compiled.graphs[0])
+            print("\nThe same as the control primitives of dataflow:\n")
+            print(compiled.graphs[0].to_dataflow().text())
             print()
         print(report)
         print(f"  equal to plain Python bit for bit: {facts.equal[-1]}\n")

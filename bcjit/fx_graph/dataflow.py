@@ -6,6 +6,7 @@ Large-Scale Machine Learning", OSDI; Yu et al. 2018, "Dynamic Control Flow in La
 
 from __future__ import annotations
 
+import operator
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import field
@@ -226,14 +227,6 @@ def _more(status: int, *over: int) -> bool:
     return status == 0 and (not over or bool(range(*over)))
 
 
-def _next(index: int, step: int) -> int:
-    return index + step
-
-
-def _test(value: object) -> bool:
-    return bool(value)
-
-
 class _Lowering:
     """What has been lowered, and where the next node belongs."""
 
@@ -245,9 +238,11 @@ class _Lowering:
         self.last = self.pivot = self.add("Input", "start")
 
     def add(self, kind: str, name: str, *inputs: Port, **more: object) -> Port:
+        base = name
+        while self.names[name]:
+            self.names[base] += 1
+            name = f"{base}_{self.names[base]}"
         self.names[name] += 1
-        if self.names[name] > 1:
-            name = f"{name}_{self.names[name]}"
         node = DataflowNode(kind, name, inputs, **more)  # type: ignore[arg-type]  # fields
         # Constants of a loop are there in its last, empty turn too: nothing may run by them alone.
         if kind not in ("Input", "Merge") and all(
@@ -319,7 +314,7 @@ class _Lowering:
         raise InternalError("the graph has no output")
 
     def cond(self, node: Node, args: tuple[Operand, ...]) -> tuple[Port, ...]:
-        test = self.call(f"{node.name}_test", _test, args[:1], chained=True)
+        test = self.call(f"{node.name}_test", bool, args[:1], chained=True)
         free = [self.port(one) for one in cast("tuple[Operand, ...]", args[1])]
         split = [self.add("Switch", "switch", one, test) for one in (test, self.last, *free)]
         outer, given = self.pivot, []
@@ -350,7 +345,7 @@ class _Lowering:
         split = [self.add("Switch", "switch", one, more) for one in merges]
         self.pivot, self.last, *own = (Port(one.node, 1) for one in split)
         status, *following = self.graph(node.bodies[0], (*own, *held))
-        index = [self.call("next", _next, (own[0], limits[1]))] if over else []
+        index = [self.call("next", operator.add, (own[0], limits[1]))] if over else []
         for merge, one in zip(merges, (status, self.last, *index, *following), strict=True):
             back = self.add("NextIteration", "next_iteration", self.port(one))
             merge.node.inputs = (*merge.node.inputs, back)
