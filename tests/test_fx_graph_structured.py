@@ -142,7 +142,7 @@ def test_scheduling_changes_nothing(graph, random):
 
 SOURCES = {
     sum_of_positive: """
-        s = 0.0
+        s = const_float
         s0 = x.shape[0]
         for i in range(s0):
             if x[i] > 0.0:
@@ -150,7 +150,7 @@ SOURCES = {
         return (s,)
     """,
     search: """
-        s = 0.0
+        s = const_float
         found = 0
         for i in range(3):
             status_1 = 0

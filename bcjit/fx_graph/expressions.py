@@ -87,6 +87,7 @@ class Renderer:
         self._names: set[str] = {node.name for node in places.where} | set(self.namespace)
         self._global_of: dict[int, str] = {}
         self._size_names: dict[Size, str] = {}
+        self._objects = False
         self._reads: dict[str, None] = {}
         self._sizes: dict[Size, None] = {}
 
@@ -101,6 +102,14 @@ class Renderer:
         """Return an operand of a node of a graph as an expression."""
         self.graph = graph
         return self._collect(*self._operand(operand))
+
+    def handed_on(self, operand: Operand, graph: Graph) -> Expression:
+        """Return an operand whose value is handed on: a float or complex number as the object it is, which a program may compare by identity."""
+        self._objects = True
+        try:
+            return self.operand(operand, graph)
+        finally:
+            self._objects = False
 
     def range(self, over: tuple[Operand, Operand, Operand], graph: Graph) -> Expression:
         """Return the range of a loop, as short as people write it."""
@@ -281,7 +290,7 @@ class Renderer:
 
     def _constant(self, value: object) -> tuple[str, bool]:
         text = _literal(value)
-        if text is None:
+        if text is None or (self._objects and type(value) in (float, complex)):
             return self.bind(value, _short(_constant_hint(value))), True
         return text, not text.startswith("-")
 

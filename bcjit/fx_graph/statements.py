@@ -165,7 +165,7 @@ class _Writer:
         self._assign(pairs, node)
         values = places.carried_inputs(node)
         pairs = [
-            (places.name(value), renderer.operand(operand, graph))
+            (places.name(value), renderer.handed_on(operand, graph))
             for value, operand in zip(values, carried, strict=True)
         ]
         status = self._status(node)
@@ -302,7 +302,7 @@ class _Writer:
         node = block.graph.nodes[-1]
         (given, graph), *following = outputs
         pairs = [
-            (places.name(value), self.renderer.operand(*ending))
+            (places.name(value), self.renderer.handed_on(*ending))
             for value, ending in zip(places.carried_inputs(loop), following, strict=True)
         ]
         status, known = self._status(loop), places.constant_status(given)
@@ -341,7 +341,7 @@ class _Writer:
             self.statements(body)
             output = body.nodes[-1]
             pairs = [
-                (self.places.name((node, k)), self.renderer.operand(operand, body))
+                (self.places.name((node, k)), self.renderer.handed_on(operand, body))
                 for k, operand in enumerate(body.outputs)
                 if self.places.has_variable((node, k))
             ]
