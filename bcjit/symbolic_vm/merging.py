@@ -167,6 +167,9 @@ def kind_of(vm: Machine, value: SymValue, outer: frozenset[Symbol]) -> Kind:
         return Maybe(kind_of(vm, value.value, outer))
     if isinstance(value, SymUnion):
         return Leaf(value.kinds)
+    if isinstance(value, SymArray | SymScalar) and value.source is not None:
+        # Untouched again: the input that was made for it goes when the trace that touched it is made anew.
+        return Same(Lazy(value.source, vm.fetch(value.source)))
     if value.source is not None and not isinstance(value, Lazy):
         return Same(value)
     if isinstance(value, Known):
