@@ -11,8 +11,11 @@ import numpy as np
 import pytest
 from differential import STANDARD_SETTINGS, World, args, assert_same
 from loop_programs.registry import wave
-from under_test import captured_parts, compile_eager, loops_in
+from under_test import captured_parts, compile_eager, compile_failing, loops_in
 from vm_kit import capture_call
+
+from bcjit.fx_graph import NodeKind
+from bcjit.fx_graph.dependencies import owner
 
 CASES = []
 
@@ -355,3 +358,172 @@ def test_a_loop_with_three_ways_out_is_one_graph(limits):
     x = np.arange(20.0)
     assert compiled(x, *limits) == three_ways(x, *limits)
     assert captured_parts(compiled) == 1
+
+
+# -- going on behind a loop that was left from within another one: what it drops from the stack is no value any more
+
+
+def warns_on_the_way_out(x, seen):
+    for i in range(len(x)):
+        for j in range(i + 1):
+            seen[j] += 1
+            if x[i] > 3:
+                return np.sqrt(-x[i])  # warns, and goes on: two iterators are dropped behind it
+    return x[0]
+
+
+def warns_behind_a_comparison(x, seen):
+    i = 0
+    while 0 <= i < len(x) - 1:
+        for v in x[:i]:
+            seen[i] += v
+        i += 1
+        if x[i] > 3:
+            break
+    return np.sqrt(-x[i])
+
+
+@pytest.mark.parametrize("fn", [warns_on_the_way_out, warns_behind_a_comparison])
+@pytest.mark.parametrize("setting", STANDARD_SETTINGS, ids=str)
+def test_what_warns_on_the_way_out_of_two_loops_goes_on(fn, setting):
+    def world():
+        return World(
+            fn, [lambda: args(np.arange(20.0), np.zeros(20)), lambda: args(np.ones(3), np.zeros(3))]
+        )
+
+    assert_same(world, compile_eager, (setting,))
+    compiled = compile_eager(fn)
+    compiled(np.zeros(3), np.zeros(3))
+    assert loops_in(compiled.graphs[0]) == 2
+
+
+def returns_a_constant(x, v):
+    for i in range(len(x)):
+        x[i] += 1
+        if x[i] == v:
+            return 1
+    return 2
+
+
+def returns_a_number(x, v):
+    for i in range(len(x)):
+        x[i] += 1
+        if x[i] == v:
+            return i
+    return -1
+
+
+@pytest.mark.parametrize("fn", [returns_a_constant, returns_a_number])
+@pytest.mark.parametrize("v", [7.0, 100.0])
+def test_a_failure_anywhere_does_no_write_twice(fn, v):
+    plain = np.arange(20.0)
+    result = fn(plain, v)
+    failures = 0
+    for at in range(24):
+        x = np.arange(20.0)
+        compiled = compile_failing(fn, at)
+        assert compiled(x, v) == result
+        assert np.array_equal(x, plain)
+        failures += any(part.bailouts for part in getattr(compiled.report(), "parts", ()))
+    assert failures > 3
+
+
+# -- an input that a trace touches which is made anew
+
+
+def touches_an_input_in_the_loop(x, n, r):
+    s = 0.0
+    j = 0
+    while j < n:
+        j += 1
+        if x[0] < r:
+            u = float(r)
+        s = s + u
+    j = 0
+    while True:
+        j += 1
+        if j > n:
+            break
+        if x[0] < r:
+            u = r
+        else:
+            u = r
+        s = s + u
+        if x[0] < r:
+            break
+    return s, j
+
+
+def test_an_input_first_touched_in_a_turn_is_an_input_of_the_graph():
+    compiled = compile_eager(touches_an_input_in_the_loop)
+    for given in ((np.arange(3.0) - 1, 3, 0.5), (np.arange(3.0) - 1, 1, 1.25)):
+        assert compiled(*given) == touches_an_input_in_the_loop(*given)
+    assert captured_parts(compiled) == 1
+
+
+# -- memory that an index or a branch chooses
+
+
+def chosen_by_an_index(a, b, n):
+    both = (a, b)
+    total = 0.0
+    for i in range(n):
+        total = total - a.sum()
+        one = both[i % 2]
+        one += 1
+        total = total + a.sum()
+    return total
+
+
+def chosen_by_a_branch(a, b, n):
+    total = 0.0
+    for _ in range(n):
+        u, v = a + 1, b * 2
+        one = u if a[0] < 1 else v
+        total = total - u.sum()
+        one += 1
+        total = total + u.sum()
+    return total
+
+
+@pytest.mark.parametrize("fn", [chosen_by_an_index, chosen_by_a_branch])
+def test_what_is_read_again_behind_a_write_to_a_chosen_array_is_new(fn):
+    compiled = compile_eager(fn)
+    for start in (0.0, 5.0):
+        given, again = ((np.arange(3.0) + start, np.ones(3), 30) for _ in range(2))
+        assert compiled(*given) == fn(*again)
+        assert np.array_equal(given[0], again[0])
+    assert captured_parts(compiled) == 1
+    chosen = [
+        n
+        for g in compiled.graphs[0].nested()
+        for n in g.nodes
+        if n.alias == "maybe" and n.view_of is None
+    ]
+    assert chosen
+    assert all(owner(node) is None for node in chosen)
+
+
+# -- what counts is not below 0, and what is taken of an array has a known size
+
+
+def windows(x):
+    out = np.zeros(len(x))
+    k = 0
+    while k < len(x):
+        out[k] = x[:k].sum() + x[k:].mean()
+        k += 1
+    return out
+
+
+def test_a_count_that_goes_up_is_never_below_zero():
+    compiled = compile_eager(windows)
+    assert np.array_equal(compiled(np.arange(9.0)), windows(np.arange(9.0)))
+    (loop,) = [n for n in compiled.graphs[0].nodes if n.kind is NodeKind.LOOP]
+    sizes = [
+        str(n.meta[0])
+        for g in loop.bodies[0].nested()
+        for n in g.nodes
+        if n.name.startswith("getitem")
+    ]
+    assert any("min(" in size and "k" in size for size in sizes), sizes

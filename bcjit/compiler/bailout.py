@@ -20,6 +20,7 @@ from bcjit.compiler.error_state import FlagRaised, pending_actions
 from bcjit.compiler.recipes import (
     CannotRebuild,
     FromGraph,
+    Literal,
     Nothing,
     Recipe,
     RecipeMaker,
@@ -36,7 +37,7 @@ from bcjit.logs import get_logger, once
 from bcjit.ops.operands import as_dtype, loop_signature
 from bcjit.records import dataclass
 from bcjit.symbolic_vm import CALL_OPS, PartSpec, Position
-from bcjit.symbolic_vm.values import UNBOUND, SymValue
+from bcjit.symbolic_vm.values import UNBOUND, SymGone, SymValue
 
 if TYPE_CHECKING:
     from bcjit._core import BailOut, Entry
@@ -123,13 +124,20 @@ def _frame_record(position: Position, namespace: Recipe, maker: RecipeMaker) -> 
     pairs = [
         (name, maker.make(value))
         for name, value in zip(code.co_varnames, state.locals, strict=True)
-        if value is not UNBOUND and name not in code.co_cellvars
+        if value is not UNBOUND
+        and name not in code.co_cellvars
+        # What goes on from here does not read it: see `symbolic_vm.loops`.
+        and not isinstance(value, SymGone)
     ]
     return FrameRecord(
         code=code,
         namespace=namespace,
         offset=instruction.offset,
-        stack=tuple(maker.make(value) for value in state.stack),
+        # What a loop does not hand on is only dropped from the stack: any object will do, but not NULL.
+        stack=tuple(
+            Literal(None) if isinstance(value, SymGone) else maker.make(value)
+            for value in state.stack
+        ),
         bound=tuple(name for name, _ in pairs),
         variables=tuple(recipe for _, recipe in pairs),
         cells=tuple(maker.make(cell) for cell in state.cells if cell is not None),

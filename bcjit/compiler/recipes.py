@@ -244,7 +244,7 @@ class RecipeMaker:
         if isinstance(value, SymMaybe):
             return Perhaps(value.node, self.make(value.value))
         if isinstance(value, SymGone):
-            return Nothing()  # what goes on from here does not read it: see `symbolic_vm.loops`
+            raise CannotRebuild("a value that a loop does not hand on")
         if isinstance(value, SymTuple):
             return self._build("tuple", *value.items)
         if isinstance(value, SymNamedTuple):

@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
-from bcjit.fx_graph.node import Node, NodeKind, exprs_in, item_of
+from bcjit.fx_graph.node import Node, NodeKind, exprs_in
 from bcjit.fx_graph.places import is_big
 
 if TYPE_CHECKING:
@@ -26,10 +26,11 @@ Owner: TypeAlias = Node | None
 def owner(node: Node) -> Owner:
     """Return whose memory a node's value is, or may be.
 
-    What a loop or branch gives may be any memory that it was handed: that is then all one with what came from outside.
+    What a loop, a branch or an index gives that chooses among arrays may be any memory it was handed: that is then all one with what came
+    from outside.
     """
     node = maker(node)
-    if node.escapes or (node.alias == "maybe" and item_of(node) is not None):
+    if node.escapes or node.alias == "maybe":
         return None
     return None if node.kind in (NodeKind.INPUT, NodeKind.CONST) else node
 

@@ -43,8 +43,9 @@ __all__ = ["Graph", "Mark"]
 
 
 def _hand_over(node: Node) -> None:
-    """Note that what a loop or branch is handed may be among the arrays that it gives back."""
-    if node.bodies and any(map(is_big, node.meta)):
+    """Note that what a loop or branch is handed may be among the arrays that it gives back; so is one of several that an index chooses."""
+    chooses = bool(node.bodies) or (node.alias == "maybe" and node.view_of is None)
+    if chooses and any(map(is_big, node.meta)):
         for used in node.uses():
             root = maker(used)
             root.escapes = True

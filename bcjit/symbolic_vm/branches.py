@@ -28,7 +28,7 @@ from bcjit.symbolic_vm.merging import (
     same_value,
     spread,
 )
-from bcjit.symbolic_vm.numpy_calls import add_node, operand
+from bcjit.symbolic_vm.numpy_calls import add_node, is_seen, operand
 from bcjit.symbolic_vm.places import Place, read_places, with_places
 from bcjit.symbolic_vm.state import (
     Exit,
@@ -43,23 +43,13 @@ from bcjit.symbolic_vm.state import (
 from bcjit.symbolic_vm.values import UNBOUND, SymArray, SymScalar, SymValue
 
 __all__ = [
-    "ASKED",
     "at_return",
     "check_effects",
     "forget",
     "fork",
-    "may_fork",
     "result_nodes",
     "whole_meta",
 ]
-
-# Code objects whose branches on data are nodes wherever they are: the program asked for it. Filled by ``structured_forms``.
-ASKED: set[object] = set()
-
-
-def may_fork(vm: Machine, frame: Frame) -> bool:
-    """Whether a branch on data becomes a node here."""
-    return vm.structured or frame.code in ASKED
 
 
 def fork(
@@ -124,7 +114,10 @@ def fork(
         if all(isinstance(found, ReturnExit) for found in exits):
             vm.state = before
             leave = side.returned(exits)  # type: ignore[arg-type]
-            vm.positions[-1] = Position(frame, at_return(frame, leave.state, leave.value))
+            state = at_return(frame, leave.state, leave.value)
+            if is_seen(state) and not _begins_group(frame, state.index):
+                break_graph(because.DATA_BRANCH, "no return of the function can be gone on with")
+            vm.positions[-1] = Position(frame, state)
             return leave
     except BaseException:
         for graph in graphs[::-1]:
@@ -169,16 +162,18 @@ def forget(graph: Graph) -> None:
 
 
 def at_return(frame: Frame, state: State, value: SymValue) -> State:
-    """Return the state in which a frame returns a value next: at a return that can be gone on with."""
-    listing = frame.listing
-    places = [i for i, one in enumerate(listing.instructions) if one.op is Op.RETURN_VALUE]
-    whole = [
-        i
-        for i in places
-        if listing.group_at(listing.instructions[i].offset)[0].op is Op.RETURN_VALUE
-    ]
+    """Return the state in which a frame returns a value next: at a return that can be gone on with, if there is one."""
+    instructions = frame.listing.instructions
+    places = [i for i, one in enumerate(instructions) if one.op is Op.RETURN_VALUE]
+    whole = [i for i in places if _begins_group(frame, i)]
     unbound = (UNBOUND,) * len(state.locals)
     return replace(state, index=(whole or places)[0], stack=(value,), locals=unbound)
+
+
+def _begins_group(frame: Frame, index: int) -> bool:
+    """Whether a frame can be gone on with at an instruction: not at the second of a pair (``RETURN_CONST``)."""
+    instruction = frame.listing.instructions[index]
+    return frame.listing.group_at(instruction.offset)[0] is instruction
 
 
 def _check_effects(before: State, exits: list[Exit]) -> None:

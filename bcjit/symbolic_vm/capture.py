@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import CellType, CodeType, FunctionType
 
 from bcjit.bytecode import Op, decode
+from bcjit.errors import InternalError
 from bcjit.fx_graph import Graph, Node
 from bcjit.guards import Guard, GuardKind, Roots, Source, SourceKind
 from bcjit.records import dataclass
@@ -130,6 +131,10 @@ def capture(
         try:
             found = _attempt(Roots(values, func, closure), spec, settings, no_generators)
         except LeaveLoops as leave:
+            if leave.heads <= settings.left_loops:
+                raise InternalError(
+                    "a capture without these loops ends as it did with them"
+                ) from None
             settings.left_loops.update(leave.heads)
             continue
         state = found.end.state if isinstance(found.end, BreakExit) else None

@@ -12,7 +12,7 @@ from bcjit.dims import Expr, Symbol
 from bcjit.fx_graph import Graph, Node, NodeKind, Operand, leaves, map_operand
 from bcjit.meta import ArrayMeta, Meta, ScalarMeta, UnboundMeta
 from bcjit.symbolic_vm.machine import Machine
-from bcjit.symbolic_vm.numpy_calls import is_seen
+from bcjit.symbolic_vm.numpy_calls import is_seen, owner
 from bcjit.symbolic_vm.state import Effect
 
 __all__ = ["close", "finish", "written_operands"]
@@ -106,12 +106,12 @@ def written_operands(
         places = {node: place - first for place, node in enumerate(graph.inputs)}
         for node in graph.nodes:
             for written in node.writes:
-                owner = _owner(written)
-                if owner.kind is NodeKind.INPUT and places[owner] >= 0:
-                    operand = handed_in[places[owner]]
+                memory = owner(written)
+                if memory.kind is NodeKind.INPUT and places[memory] >= 0:
+                    operand = handed_in[places[memory]]
                     if isinstance(operand, Node):
                         found[operand] = None
-                elif owner.alias == "maybe":
+                elif memory.alias == "maybe":
                     found.update(dict.fromkeys(arrays))
     return tuple(found)
 
@@ -119,12 +119,6 @@ def written_operands(
 def _may_be_array(node: Node) -> bool:
     metas = (meta.kind if isinstance(meta, UnboundMeta) else meta for meta in node.meta)
     return any(isinstance(meta, ArrayMeta) and not meta.is_scalar for meta in metas)
-
-
-def _owner(node: Node) -> Node:
-    while node.view_of is not None:
-        node = node.view_of
-    return node
 
 
 def finish(vm: Machine, node: Node) -> None:

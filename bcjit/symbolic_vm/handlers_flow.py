@@ -9,7 +9,7 @@ from typing import cast
 import bcjit.symbolic_vm.break_reasons as because
 from bcjit.bytecode import Instruction, Op
 from bcjit.guards import Source, SourceKind
-from bcjit.symbolic_vm.branches import fork, may_fork
+from bcjit.symbolic_vm.branches import fork
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.builtin_calls import items_of
 from bcjit.symbolic_vm.calls import call
@@ -160,7 +160,7 @@ def _pop_jump_if(vm: Machine, frame: Frame, instruction: Instruction) -> Exit | 
 
 def _truth_or_data(vm: Machine, frame: Frame, value: SymValue) -> bool | None:
     """Return the truth of a value; None where data decide, and the branch is to be a node."""
-    if may_fork(vm, frame) and is_data(vm, value):
+    if vm.structured and is_data(vm, value):
         return None
     return truth(vm, value)
 

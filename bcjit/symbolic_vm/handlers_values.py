@@ -9,7 +9,6 @@ from typing import Any, Final, cast
 import bcjit.symbolic_vm.break_reasons as because
 from bcjit.bytecode import Instruction, Op
 from bcjit.symbolic_vm.attribute_writes import delete_attribute, set_attribute
-from bcjit.symbolic_vm.branches import may_fork
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.builtin_calls import extend_list, items_of
 from bcjit.symbolic_vm.calls import call_setter, get
@@ -81,7 +80,7 @@ def _to_bool(vm: Machine, frame: Frame, instruction: Instruction) -> None:
     value = vm.realize(vm.pop())
     if is_data(vm, value):
         if _is_jump(frame.listing.instructions[vm.state.index]):
-            if not may_fork(vm, frame):
+            if not vm.structured:
                 truth(vm, value)  # it breaks
             vm.push(value)  # the jump asks it
         elif isinstance(value, SymScalar) and value.pytype is bool:

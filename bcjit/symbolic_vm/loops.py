@@ -13,9 +13,9 @@ from typing import Final
 import bcjit.symbolic_vm.break_reasons as because
 from bcjit.bytecode import Loop, Op, loops_of
 from bcjit.config import config
-from bcjit.dims import Dim, Expr, Relation, Symbol
+from bcjit.dims import Dim, Symbol
 from bcjit.errors import GraphBreak, SourceLine
-from bcjit.fx_graph import Graph, Node
+from bcjit.fx_graph import Graph, Node, NodeKind
 from bcjit.meta import Meta, ScalarMeta
 from bcjit.records import dataclass
 from bcjit.symbolic_vm.branches import (
@@ -73,13 +73,10 @@ _DEEPEST: Final = 15  # CPython's compiler takes 20 blocks within each other
 _MOST_TRACES: Final = 12  # of one turn, until it has settled
 _RETURNED: Final = Place("return", 0)
 # Stands for the visible effects of earlier turns, so that each node of a turn gets a record.
-_EARLIER: Final = Effect("write", Node(kind=None, name="earlier turns"))  # type: ignore[arg-type]
-
-
+_EARLIER: Final = Effect("write", Node(NodeKind.LOOP, "earlier turns"))
 _DROPPED: Final = SymGone(None)
-_Way = tuple[
-    int | None, int
-]  # out of a loop: where it leads (None: the frame returns), how deep the stack is then
+# A way out of a loop: where it leads (None: the frame returns), and how deep the stack is then.
+_Way = tuple[int | None, int]
 
 
 def key_of(frame: Frame, loop: Loop) -> LoopKey:
@@ -205,15 +202,12 @@ class _Turn:
     outer: frozenset[Symbol]
     kinds: dict[Place, Kind]
     stop: frozenset[int]
-    head: State = None  # type: ignore[assignment]  # at the head, with what is carried in its places
-    inside: Places = None  # type: ignore[assignment]
+    head: State = field(init=False)  # at the head, with what is carried in its places
+    inside: Places = field(init=False)  # of `head`
     found: dict[Place, Kind] = field(default_factory=dict)  # what must be carried, by what was seen
-    codes: dict[_Way, int] = field(
-        default_factory=dict
-    )  # of the ways out: where they lead, how deep the stack is
-    loose: dict[int, set[Place]] = field(
-        default_factory=dict
-    )  # by the status: what may have no value then
+    codes: dict[_Way, int] = field(default_factory=dict)
+    # By the status: what may have no value then.
+    loose: dict[int, set[Place]] = field(default_factory=dict)
     visible: bool = False
     dirty: bool = False
 
@@ -287,8 +281,6 @@ class _Turn:
                     continue
                 known = kind_of(vm, at_head, outer)
             kind = join(vm, self.found.get(place, known), kind_of(vm, value, outer), outer)
-            if isinstance(kind, Leaf) and kind.nonnegative:
-                kind = replace(kind, nonnegative=_is_nonnegative(vm, value))
             if place.heap and isinstance(kind, Maybe):
                 break_graph(because.LOOP, "a variable of a nested function may have no value")
             if kind is GONE and (place.heap or place == _RETURNED):
@@ -297,14 +289,6 @@ class _Turn:
             self.found[place] = kind
             if place not in self.kinds or not same_kind(kind, self.kinds[place]):
                 self.dirty = True
-
-
-def _is_nonnegative(vm: Machine, value: SymValue) -> bool:
-    if isinstance(value, Known):
-        return type(value.value) is int and value.value >= 0
-    if isinstance(value, SymScalar) and isinstance(value.payload, Expr):
-        return vm.env.known(Relation("<=", 0, value.payload)) is True
-    return False
 
 
 # ---------------------------------------------------------------------- the whole
@@ -317,7 +301,6 @@ class _Capture:
         self.loop = loop
         self.iterator = iterator
         self.outside = vm.state.at(loop.head)
-        self.position = vm.positions[-1]
         self.outer = frozenset(vm.env.symbols)
         self.before = read_places(vm, self.outside)
         self.behind: int | None = None  # where a `for` loop goes on
@@ -384,8 +367,7 @@ class _Capture:
                 continue
             widened = handed_over(vm, value, self.outer)
             if isinstance(widened, Leaf):
-                nonnegative = widened.metas == (ScalarMeta(int),) and _is_nonnegative(vm, value)
-                kinds[place] = replace(widened, nonnegative=nonnegative)
+                kinds[place] = widened
         return kinds
 
     def _settle(self) -> tuple[_Turn, Graph, tuple[object, ...]]:

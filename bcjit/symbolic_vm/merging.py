@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from bcjit.dims import Dim, Expr, Symbol, symbols
+from bcjit.dims import Dim, Expr, Relation, Symbol, symbols
 from bcjit.fx_graph import Node
 from bcjit.meta import UNBOUND as NO_VALUE
 from bcjit.meta import ArrayMeta, Meta, ScalarMeta, UnboundMeta, UnionMeta
@@ -187,10 +187,11 @@ def handed_over(vm: Machine, value: SymValue, outer: frozenset[Symbol]) -> Kind:
         plain = ArrayMeta((0,) * len(dims), value.meta.dtype, value.meta.is_scalar)
         return Leaf((plain,), dims)
     if isinstance(value, SymScalar):
-        return Leaf((ScalarMeta(value.pytype),))
+        return Leaf((ScalarMeta(value.pytype),), nonnegative=_is_nonnegative(vm, value))
     if isinstance(value, Known):
         if type(value.value) in _NUMBERS:
-            return Leaf((ScalarMeta(type(value.value)),))
+            nonnegative = type(value.value) is int and value.value >= 0
+            return Leaf((ScalarMeta(type(value.value)),), nonnegative=nonnegative)
         if type(value.value) is tuple:
             return Items(tuple(Same(Known(None, item)) for item in value.value))
         return Same(value)
@@ -198,6 +199,12 @@ def handed_over(vm: Machine, value: SymValue, outer: frozenset[Symbol]) -> Kind:
         items = tuple(kind_of(vm, item, outer) for item in value.items)
         return GONE if any(item is GONE for item in items) else Items(items)
     return Same(value) if value.source is not None else GONE
+
+
+def _is_nonnegative(vm: Machine, value: SymScalar) -> bool:
+    if not isinstance(value.payload, Expr):
+        return False
+    return vm.env.known(Relation("<=", 0, value.payload)) is True
 
 
 def _in_reach(vm: Machine, dim: Dim, outer: frozenset[Symbol]) -> Dim | None:

@@ -51,6 +51,7 @@ __all__ = [
     "is_seen",
     "no_rule",
     "operand",
+    "owner",
     "slice_of",
 ]
 
@@ -207,7 +208,7 @@ def _with_data_sizes(
         vm,
         inferred,
         lambda place: vm.realize(_argument(vm, args, kwargs, place)),
-        lambda one, other: _owner(one) is _owner(other) or _both_from_outside(one, other),
+        lambda one, other: owner(one) is owner(other) or _both_from_outside(one, other),
     )
     check_readable(vm, inferred)
     for relation in inferred.requires:
@@ -416,7 +417,7 @@ def _resumes_after_flag(
     # What is only written can be written again, if each store is where nothing else is.
     again = not inferred.torn or (not inferred.rereads and _apart(vm, writes))
     return again and all(
-        _owner(node) is not _owner(written) and not _overlap(vm, node, written)
+        owner(node) is not owner(written) and not _overlap(vm, node, written)
         for node in reads
         for written in writes
     )
@@ -440,7 +441,7 @@ def _read(place: object, operand: object, writes: Sequence[object]) -> Iterator[
 
 def _apart(vm: Machine, nodes: Sequence[Node]) -> bool:
     return all(
-        _owner(one) is not _owner(other) and not _overlap(vm, one, other)
+        owner(one) is not owner(other) and not _overlap(vm, one, other)
         for index, one in enumerate(nodes)
         for other in nodes[:index]
     )
@@ -458,7 +459,7 @@ def _is_all_or_apart(vm: Machine, writes: Sequence[Node], operands: object) -> b
     ``NpyIter_Deallocate``), or it does not, by the order of their elements.
     """
     return all(
-        node is written or (_owner(node) is not _owner(written) and not _overlap(vm, node, written))
+        node is written or (owner(node) is not owner(written) and not _overlap(vm, node, written))
         for node in nodes_in(operands)
         for written in writes
     )
@@ -466,7 +467,7 @@ def _is_all_or_apart(vm: Machine, writes: Sequence[Node], operands: object) -> b
 
 def _overlap(vm: Machine, left: Node, right: Node) -> bool:
     """Whether two inputs share memory now; that they do not is guarded where anything is written."""
-    owners = _owner(left), _owner(right)
+    owners = owner(left), owner(right)
     if not all(map(_from_outside, owners)):
         return False
     if not all(owner in vm.input_values for owner in owners):
@@ -476,7 +477,7 @@ def _overlap(vm: Machine, left: Node, right: Node) -> bool:
     return arrays and np.may_share_memory(one, other)
 
 
-def _owner(node: Node) -> Node:
+def owner(node: Node) -> Node:
     """Return the node whose memory this is, as far as is known."""
     while node.view_of is not None:
         node = node.view_of
@@ -489,8 +490,8 @@ def _both_from_outside(one: Node, other: Node) -> bool:
 
 def _from_outside(node: Node) -> bool:
     """Whether a node's memory may be that of an input: others can see what is written there."""
-    owner = _owner(node)
-    return owner.kind is NodeKind.INPUT or owner.alias == "maybe"
+    memory = owner(node)
+    return memory.kind is NodeKind.INPUT or memory.alias == "maybe"
 
 
 def _stream_from_outside(node: Node) -> bool:
