@@ -1,4 +1,4 @@
-"""Loops, joins and live locals of listings: by line, the same on every Python; joins also against their definition."""
+"""Loops of listings and where ways through them meet: by line, the same on every Python; meetings also against their definition."""
 
 import gc
 import random
@@ -9,9 +9,14 @@ import weakref
 import pytest
 
 from bcjit.bytecode import TERMINATORS, Op, decode
-from bcjit.bytecode.loops import join_of, live_in, loops_of, same_places
+from bcjit.bytecode.loops import loops_of, meeting_of, same_places
 
 TWICE = sys.version_info < (3, 14)  # whether the test of a while loop is written twice
+
+
+def join_of(listing, index, stops=frozenset()):
+    """Return where the ways from a branch meet."""
+    return meeting_of(listing, listing.leads_to(index), stops)
 
 
 def listing_of(source, name="f"):
@@ -532,65 +537,9 @@ def test_a_turn_has_one_way_in_and_its_exits_are_the_ways_out(seed):
         assert seen | {loop.head} == loop.body
 
 
-def test_a_local_is_live_until_it_is_written():
-    listing = listing_of(
-        """
-        def f(a, b, c):
-            d = a
-            for a in b:
-                d = a + c
-                e = d
-            del c
-            return d
-        """
-    )
-    (loop,) = loops_of(listing)
-    assert live_in(listing, 0) == {"a", "b", "c"}
-    assert live_in(listing, loop.head) == {"c", "d"}
-    assert live_in(listing, loop.head + 2) == {"a", "c"}
-    end = next(i for i in range(len(listing)) if listing[i].op is Op.RETURN_VALUE)
-    assert live_in(listing, end) == frozenset()
-
-
-def test_what_a_handler_reads_is_live_all_through_its_region():
-    listing = listing_of(
-        """
-        def f(a, b):
-            try:
-                a = g()
-                a = h()
-            except ValueError:
-                return a
-            return b
-        """
-    )
-    store = next(i for i in range(len(listing)) if listing[i].op is Op.STORE_FAST)
-    assert listing[store].handler is not None
-    assert live_in(listing, store) == {"a", "b"}
-
-
-def test_every_read_on_a_way_is_live_where_the_way_begins():
-    for seed in range(20):
-        listing = listing_of(program(seed))
-        choose = random.Random(seed)
-        for _ in range(30):
-            start = index = choose.choice(sorted(listing.reached(0)))
-            written = set()
-            for _ in range(40):
-                instruction = listing[index]
-                if instruction.op is Op.LOAD_FAST and instruction.arg not in written:
-                    assert instruction.arg in live_in(listing, start)
-                if instruction.op is Op.STORE_FAST:
-                    written.add(instruction.arg)
-                after = listing.leads_to(index)
-                if not after:
-                    break
-                index = choose.choice(after)
-
-
 def test_what_is_known_of_a_listing_goes_with_it():
     listing = listing_of(LOOPS["while"][0])
-    loops_of(listing), live_in(listing, 0), join_of(listing, 0)
+    loops_of(listing), join_of(listing, 0)
     gone = weakref.ref(listing)
     del listing
     gc.collect()

@@ -18,7 +18,7 @@ from bcjit.bytecode.instruction import (
     stack_effect,
 )
 from bcjit.bytecode.listing import Listing
-from bcjit.bytecode.loops import Loop, join_of, leads_to_raise, live_in, loops_of, meeting_of
+from bcjit.bytecode.loops import Loop, leads_to_raise, loops_of, meeting_of
 from bcjit.bytecode.resume import CannotResume, Leave, resume_code
 
 __all__ = [
@@ -37,9 +37,7 @@ __all__ = [
     "UnsupportedPython",
     "decode",
     "encode",
-    "join_of",
     "leads_to_raise",
-    "live_in",
     "loops_of",
     "meeting_of",
     "resume_code",

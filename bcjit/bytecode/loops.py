@@ -1,6 +1,6 @@
-"""Where the loops of a listing are, where two ways through it meet again, and which locals are still read.
+"""Where the loops of a listing are, and where ways through it meet again.
 
-Facts that follow from the control flow alone; exceptional edges count only for `live_in`. It decodes nothing.
+Facts that follow from the control flow alone, without exceptional edges. It decodes nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from bcjit.bytecode.instruction import FOR_ITERS, JUMPS, TERMINATORS, Instructio
 from bcjit.bytecode.listing import Listing
 from bcjit.records import dataclass
 
-__all__ = ["Loop", "join_of", "leads_to_raise", "live_in", "loops_of", "meeting_of", "same_places"]
+__all__ = ["Loop", "leads_to_raise", "loops_of", "meeting_of", "same_places"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +62,17 @@ def same_places(listing: Listing) -> Mapping[int, int]:
     return {start: head for start, (head, _) in _flow_of(listing).twins.items()}
 
 
-def join_of(listing: Listing, index: int, stops: frozenset[int] = frozenset()) -> int | None:
-    """Where all ways from a branch meet again: its immediate post-dominator.
+def meeting_of(
+    listing: Listing, places: Iterable[int], stops: frozenset[int] = frozenset()
+) -> int | None:
+    """Where all ways from some places meet again: their nearest common post-dominator, one of the places itself or behind them.
 
     Parameters
     ----------
     listing
         The instructions.
-    index
-        The branch. Ways start behind it, so it may be among `stops`.
+    places
+        Where the ways begin; those behind a branch, for its join.
     stops
         Instructions at which a way ends, as it does at a return or a raise. One of them is the result where all ways come to it.
 
@@ -79,13 +81,6 @@ def join_of(listing: Listing, index: int, stops: frozenset[int] = frozenset()) -
     int or None
         None if only their ends are common to all ways. A way that goes round for ever has one too.
     """
-    return meeting_of(listing, _flow_of(listing).after[index], stops)
-
-
-def meeting_of(
-    listing: Listing, places: Iterable[int], stops: frozenset[int] = frozenset()
-) -> int | None:
-    """Where all ways from some places meet, one of the places itself or behind them; `stops` and the result are as of `join_of`."""
     flow = _flow_of(listing)
     tree = flow.joins.setdefault(stops, {_END: _END})
     starts = [flow.place(place, stops) for place in places]
@@ -107,17 +102,6 @@ def leads_to_raise(listing: Listing, index: int) -> bool:
     return False
 
 
-def live_in(listing: Listing, index: int) -> frozenset[str]:
-    """The fast locals that may be read (or deleted) before they are written on some way from an instruction.
-
-    An exception may leave any instruction of a protected region, before or after what it does.
-    """
-    flow = _flow_of(listing)
-    if flow.live is None:
-        flow.live = _find_live(flow.instructions, flow.after)
-    return flow.live[index]
-
-
 _END: Final = -1  # what all ways lead to
 Graph = Mapping[int, Iterable[int]]
 
@@ -130,7 +114,6 @@ class _Flow:
     after: tuple[tuple[int, ...], ...]  # for each instruction, where control goes, as written
     twins: Mapping[int, tuple[int, int]]  # start of a second writing -> head and entry
     loops: tuple[Loop, ...] | None = None
-    live: tuple[frozenset[str], ...] | None = None
     # for each set of stops, places -> their immediate post-dominators
     joins: dict[frozenset[int], dict[int, int]] = field(default_factory=dict)
 
@@ -434,32 +417,3 @@ def _upwards(tree: Mapping[int, int], place: int) -> list[int]:
         place = tree[place]
         way.append(place)
     return way
-
-
-_READS: Final = frozenset({Op.LOAD_FAST, Op.LOAD_FAST_AND_CLEAR, Op.DELETE_FAST, Op.MAKE_CELL})
-
-
-def _find_live(
-    instructions: tuple[Instruction, ...], after: tuple[tuple[int, ...], ...]
-) -> tuple[frozenset[str], ...]:
-    before = _before(dict(enumerate(after)))
-    for index, instruction in enumerate(instructions):
-        if instruction.handler is not None:
-            before.setdefault(instruction.handler.handler, []).append(index)
-    live: list[frozenset[str]] = [frozenset()] * len(instructions)
-    work = list(range(len(instructions)))
-    while work:
-        index = work.pop()
-        instruction = instructions[index]
-        found = frozenset[str]().union(*(live[successor] for successor in after[index]))
-        if instruction.op is Op.STORE_FAST:
-            found -= {instruction.arg}
-        elif instruction.op in _READS:
-            assert isinstance(instruction.arg, str)
-            found |= {instruction.arg}
-        if instruction.handler is not None:
-            found |= live[instruction.handler.handler]
-        if found != live[index]:
-            live[index] = found
-            work += before.get(index, ())
-    return tuple(live)

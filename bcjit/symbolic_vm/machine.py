@@ -528,10 +528,6 @@ class Machine:
         instruction = position.frame.listing.instructions[position.state.index]
         return instruction.op in self._call_ops
 
-    def is_integer(self, value: SymScalar) -> bool:
-        """Whether a number is a symbolic integer, about which questions can be decided."""
-        return isinstance(value.payload, Expr) and self.env.hint(value.payload) is not None
-
     def note_cell_written(self, cell: SymCell) -> None:
         """Remember that a cell from outside was written: it may be seen under another name."""
         before = self.outside_cells_written
