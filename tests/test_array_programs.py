@@ -6,85 +6,43 @@ Two thousand in CI, spread over its Pythons: a fixed slice, another on each, and
 
 from __future__ import annotations
 
-import os
-import sys
-
 import array_fuzzer
 import fuzz_run
-import pytest
 from conftest import FIXED_SEED, FULL
-from differential import Setting, observe
-from hypothesis import HealthCheck, Phase, given, seed, settings
-from hypothesis import strategies as st
-from under_test import captured_nodes, compile_eager, run_plain
+from generated_slices import FRESH_SEED, SLICE, check, generated, observed, written
+from hypothesis import seed
+from under_test import compile_eager, run_plain
 
-FRESH_SEED = int(os.environ.get("BCJIT_FRESH_SEED", "0"))
 PYTHONS = 5  # in CI
 EACH = 2_000 if FULL else 2_000 // PYTHONS // 2
-# Other programs on each Python.
-SLICE = FIXED_SEED + sys.version_info.minor
 
 # Nodes captured from twenty programs of the fixed seed on the NumPy that captures least; only to be raised.
 FLOOR = 350
 
-generated = settings(
-    max_examples=EACH,
-    deadline=None,
-    database=None,
-    derandomize=False,
-    suppress_health_check=list(HealthCheck),
-    phases=(Phase.generate, Phase.shrink),
-)
 
-
-def check(rng, number):
-    source = array_fuzzer.write(rng)
-    way = fuzz_run.way_of(number)
-    found = fuzz_run.differences(source, way)
-    if found:
-        shown = "\n  ".join(found[:10])
-        pytest.fail(f"{way} differs:\n  {shown}\n\n{source}")
-
-
-written = given(rng=st.randoms(use_true_random=False), number=st.integers(0, 139))
-
-
-@generated
+@generated(EACH)
 @seed(SLICE)
 @written
 def test_fixed_slice_cannot_be_told_from_plain(rng, number):
-    check(rng, number)
+    check(array_fuzzer, rng, number)
 
 
-@generated
+@generated(EACH)
 @seed(FRESH_SEED)
 @written
 def test_fresh_slice_cannot_be_told_from_plain(rng, number):
-    check(rng, number)
-
-
-def observed(compile_, count=20):
-    """Return how many calls of programs returned, how many raised, and what was captured from them."""
-    ended = {"returned": 0, "raised": 0}
-    nodes = 0
-    for number in range(count):
-        world = fuzz_run.world_of(array_fuzzer.program(f"{FIXED_SEED}/{number}"))
-        compiled = compile_(world.fn)
-        for record in observe(compiled, world.calls, Setting(repeats=1), world):
-            ended[record.outcome[0]] += 1
-        nodes += captured_nodes(compiled)
-    return ended, nodes
+    check(array_fuzzer, rng, number)
 
 
 def test_programs_return_and_are_captured():
     # Programs that raise at once, or run plain, would test little.
-    ended, nodes = observed(compile_eager)
-    assert ended["returned"] > 2 * ended["raised"] > 0
-    assert nodes >= FLOOR
+    found = observed(array_fuzzer, compile_eager)
+    assert found.ended["returned"] > 2 * found.ended["raised"] > 0
+    assert found.nodes >= FLOOR
 
 
 def test_nothing_is_captured_from_what_runs_plain():
-    assert observed(run_plain, 2)[1] == 0
+    assert observed(array_fuzzer, run_plain, 2).nodes == 0
 
 
 def wrong(fn):

@@ -278,7 +278,7 @@ class _Lowering:
 
             def evaluate(*sources: object) -> int:
                 return expr.evaluate({
-                    symbol: source if axis is None else source.shape[axis]  # type: ignore[attr-defined,misc]
+                    symbol: source if axis is None else source.shape[axis]  # type: ignore[attr-defined,misc]  # an array: it has axes
                     for symbol, source, (_, axis) in zip(symbols, sources, where, strict=True)
                 })  # fmt: skip
 

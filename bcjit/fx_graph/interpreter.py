@@ -48,7 +48,7 @@ def run_structured(
     turns = itertools.repeat(()) if over is None else ((index,) for index in range(*over))
     status: object = 0
     for index in turns:
-        status, *carried = run[0](*index, *carried, *free)  # type: ignore[assignment]
+        status, *carried = run[0](*index, *carried, *free)  # type: ignore[assignment]  # a list from then on
         if status != 0:
             break
     return (status, *carried)

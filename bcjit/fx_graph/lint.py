@@ -114,7 +114,7 @@ def _arity(node: Node, body: Graph) -> Iterator[str]:
     if node.kind is NodeKind.LOOP:
         over, carried = own
         handed = (over is not None) + len(carried) + len(free)  # type: ignore[arg-type]  # tuples
-        held = body.inputs[over is not None :][: len(carried)]  # type: ignore[arg-type]
+        held = body.inputs[over is not None :][: len(carried)]  # type: ignore[arg-type]  # a tuple
         for one, meta in zip(held, node.meta[1:], strict=False):
             if not _alike(one.meta[0], meta):
                 yield f"{one.name} is {one.meta[0]}, but {node.name} carries {meta}"

@@ -2,7 +2,8 @@
 
 Rooms, in the order a capture goes through them: ``capture`` (the door), ``machine`` (logs, undo, the loop), ``handlers`` and its three rooms (opcodes),
 ``realize`` (objects from outside), ``attributes``, ``operators``, ``subscripts``, ``calls``, ``builtin_calls``, ``math_calls``, ``method_calls``
-(what Python's operations mean), ``numpy_calls`` (nodes), ``state`` and ``values`` (data), ``refusals`` and ``break_reasons``
+(what Python's operations mean), ``numpy_calls`` (nodes), ``loops``, ``loop_items``, ``branches``, ``merging``, ``places``, ``closing``, ``unions`` (loops and branches
+that are nodes), ``state`` and ``values`` (data), ``refusals`` and ``break_reasons``
 (what is not captured, and why). Nothing here compiles, runs or changes anything of the program.
 """
 

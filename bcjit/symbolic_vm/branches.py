@@ -109,11 +109,11 @@ def fork(
         _check_effects(before, exits)
         if all(isinstance(found, FallExit) for found in exits):
             vm.state = before
-            vm.state = side.merged([found.state for found in exits])  # type: ignore[union-attr]
+            vm.state = side.merged([found.state for found in exits])  # type: ignore[union-attr]  # as was asked
             return None
         if all(isinstance(found, ReturnExit) for found in exits):
             vm.state = before
-            leave = side.returned(exits)  # type: ignore[arg-type]
+            leave = side.returned(exits)  # type: ignore[arg-type]  # as was asked
             state = at_return(frame, leave.state, leave.value)
             if is_seen(state) and not _begins_group(frame, state.index):
                 break_graph(because.DATA_BRANCH, "no return of the function can be gone on with")

@@ -256,7 +256,7 @@ class _Turn:
         """Break unless the stack is that of the head, or what is left of it."""
         if isinstance(exit_, ReturnExit):
             return
-        stack = exit_.state.stack  # type: ignore[union-attr]
+        stack = exit_.state.stack  # type: ignore[union-attr]  # a FallExit: see `end`
         head = self.head.stack
         # What lies above is dropped on the way out: an inner loop's iterator, what a chained comparison has left.
         if not all(map(same_value, stack, head)):

@@ -99,7 +99,7 @@ def same_value(a: SymValue, b: SymValue) -> bool:
         assert isinstance(b, Known)
         return _same_constant(a.value, b.value)
     if isinstance(a, SymArray | SymUnion):
-        return a.node is b.node  # type: ignore[attr-defined]
+        return a.node is b.node  # type: ignore[attr-defined]  # of one type, by the line above
     if isinstance(a, SymScalar):
         assert isinstance(b, SymScalar)
         return a.pytype is b.pytype and (
