@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 UNSUPPORTED: Final = why_unsupported()
 if UNSUPPORTED is None or TYPE_CHECKING:
     from bcjit import _core
-    from bcjit.compiler import (
+    from bcjit.compiler import FunctionCompiler
+    from bcjit.reports import (
         Explanation,
-        FunctionCompiler,
         RecompileReport,
         explanation_of,
         graphs_of,

@@ -20,12 +20,21 @@ from bcjit.records import dataclass
 if TYPE_CHECKING:
     from bcjit import _core
     from bcjit.fx_graph import Graph
-    from bcjit.guards import Guard
+    from bcjit.guards import Failure, Guard
     from bcjit.symbolic_vm import LoopReport, PartSpec
 
-__all__ = ["CacheEntry", "CodeCache", "Miss", "Problem"]
+__all__ = ["CacheEntry", "CodeCache", "Miss", "Problem", "Times"]
 
 LOG_LENGTH: Final = 64
+
+
+@dataclass(slots=True, eq=False)
+class Times:
+    """Seconds of this thread that went into an entry."""
+
+    capture: float = 0.0  # bytecode to graph
+    backend: float = 0.0  # passes, and graph to callable
+    assembly: float = 0.0  # guards and residual code
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
@@ -44,6 +53,7 @@ class CacheEntry:
     loops: tuple[LoopReport, ...] = ()  # what became of the loops it came to
     entry: weakref.ref[_core.Entry] | None = None
     plain: bool = False  # nothing to run: the plain code serves
+    times: Times = field(default_factory=Times)
 
     def attach(self, entry: _core.Entry) -> None:
         """Say which C entry counts this one's hits."""
@@ -69,11 +79,16 @@ class CacheEntry:
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """A call that no entry fitted although there were some, and why in words."""
+    """A call that no entry fitted although there were some, and why."""
 
-    line: SourceLine
-    sentence: str  # the guard that failed of the entry that came nearest
+    line: SourceLine  # where the part begins
+    failure: Failure | None  # of the entry that came nearest; None: it would fit by now
     compiled: bool  # False: the limit is reached, it ran plain
+
+    @property
+    def sentence(self) -> str:
+        """The failure in a sentence."""
+        return "" if self.failure is None else self.failure.sentence
 
 
 @dataclass(frozen=True, slots=True)

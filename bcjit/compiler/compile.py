@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import dis
 import logging
+import time
 from collections.abc import Callable, Mapping
 from types import CellType, CodeType, FunctionType
 from typing import Any, Final
@@ -17,7 +18,7 @@ import numpy as np
 
 from bcjit import _core, backends
 from bcjit.bytecode import CannotResume, Listing, decode, leads_to_raise, resume_code
-from bcjit.code_cache import CacheEntry, CodeCache, Miss, Problem
+from bcjit.code_cache import CacheEntry, CodeCache, Miss, Problem, Times
 from bcjit.compiler.bailout import BailOuts, Record, make_record
 from bcjit.compiler.foreign import traceback_from_elsewhere
 from bcjit.compiler.idle_loops import idle_loop, loop_code
@@ -29,14 +30,15 @@ from bcjit.dims import Expr, Symbol
 from bcjit.errors import BackendError, GraphBreakError, InternalError, SourceLine
 from bcjit.fx_graph import Graph, Node, optimize, refuses_warnings, returning_value
 from bcjit.guards import (
+    Failure,
     Guard,
     GuardKind,
     Roots,
     Unavailable,
     compile_guards,
     describe,
+    failure,
     first_failing,
-    sentence,
 )
 from bcjit.logs import get_logger, once
 from bcjit.meta import ArrayMeta
@@ -229,13 +231,15 @@ class FunctionCompiler:
             return None
         self.cache.captures += 1
         self.listing = decode(self.code)
+        times = Times()
         try:
-            found = capture(func, closure, values, spec, self.settings)
+            with _timed(times, "capture"):
+                found = capture(func, closure, values, spec, self.settings)
             if _takes_frame(found) and not self.fullgraph:
                 cause = found.end.cause  # type: ignore[union-attr]  # it breaks there
                 self.refuse(part, cause.reason.code, cause.context, cause.line or _line_of(spec))
                 return None
-            made = self._make_entry(found)
+            made = self._make_entry(found, times)
         except (CannotRebuild, CannotResume) as error:
             self.refuse(part, "BRK012", str(error), _line_of(spec))
             return None
@@ -252,14 +256,15 @@ class FunctionCompiler:
 
     def _explain_miss(self, spec: PartSpec, roots: Roots, *, compiled: bool) -> None:
         """Remember why no entry fitted: the guard that failed of the one that came nearest."""
-        nearest = (-1, "")
+        nearest: tuple[int, Failure | None] = (-1, None)
         for known in self.cache.of_part(spec):
             failing = first_failing(known.guards, roots)
             if failing > nearest[0]:
-                nearest = (failing, sentence(known.guards[failing], roots))
+                nearest = (failing, failure(known.guards[failing], roots))
         line = _line_of(spec)
-        why = nearest[1]
-        self.cache.misses.append(Miss(line, why, compiled))
+        miss = Miss(line, nearest[1], compiled)
+        why = miss.sentence
+        self.cache.misses.append(miss)
         logger = get_logger("recompiles")
         if compiled:
             logger.info("%s at %s is compiled again: %s", line.function, line, why)
@@ -272,13 +277,14 @@ class FunctionCompiler:
             )
 
     # ------------------------------------------------------------------ an entry
-    def _make_entry(self, found: Capture) -> _core.Entry | None:
+    def _make_entry(self, found: Capture, times: Times) -> _core.Entry | None:
         cause = found.end.cause if isinstance(found.end, BreakExit) else None
         if cause is not None and self.fullgraph and not _only_raises(found):
             raise GraphBreakError.from_break(cause)
         graph = found.graph
         guards = (*found.guards, *_overlap_guards(found))
-        tree = compile_guards(guards)
+        with _timed(times, "assembly"):
+            tree = compile_guards(guards)
         line = _line_of(found.spec)
         nothing = not graph.calls and continuations_end(found)
         record = CacheEntry(
@@ -293,6 +299,7 @@ class FunctionCompiler:
             next_specs=(),
             loops=found.loops,
             plain=nothing,
+            times=times,
         )
         _log_entry(record)
         if cause is not None:
@@ -332,7 +339,8 @@ class FunctionCompiler:
         def graph_call(outputs: tuple[Node | Expr, ...]) -> _core.GraphCall:
             found.graph.output(outputs)
             records, end = _records(found)
-            function = _run_backend(self.backend, found)
+            with _timed(record.times, "backend"):
+                function = _run_backend(self.backend, found)
             single = returning_value(function)
             function = function if single is None else single
             bailouts.append(
@@ -340,13 +348,32 @@ class FunctionCompiler:
             )
             return _core.GraphCall(function, None, refuses_warnings(function), single is not None)
 
-        residual = build_residual(found, inputs, graph_call, self.part, self)
+        with _timed(record.times, "assembly"):
+            residual = build_residual(found, inputs, graph_call, self.part, self)
+        record.times.assembly -= record.times.backend  # which ran inside
         on_bailout = bailouts[0] if bailouts else _never
         record.next_specs = tuple(part.tag for part in residual.next_parts)  # type: ignore[attr-defined]
         _log_residual(residual, record)
         return _core.Entry(
             tree, residual.code, residual.returns, on_bailout, record, residual.direct
         )
+
+
+class _timed:  # noqa: N801 - reads as a statement
+    """Adds the time of a block to one of the times."""
+
+    __slots__ = ("start", "times", "what")
+
+    def __init__(self, times: Times, what: str) -> None:
+        self.times = times
+        self.what = what
+
+    def __enter__(self) -> None:
+        self.start = time.thread_time()
+
+    def __exit__(self, *_: object) -> None:
+        spent = time.thread_time() - self.start
+        setattr(self.times, self.what, getattr(self.times, self.what) + spent)
 
 
 def _line_of(spec: PartSpec) -> SourceLine:

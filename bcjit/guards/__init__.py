@@ -16,12 +16,13 @@ from bcjit.guards.evaluate import (
     own_dict,
 )
 from bcjit.guards.guard import DEAD, Guard, GuardKind, Identity, SymbolicRelation, relation_guard
-from bcjit.guards.sentence import describe, sentence
+from bcjit.guards.sentence import Failure, describe, failure, sentence
 from bcjit.guards.source import MEMBERS, Source, SourceKind, is_constant_key
 
 __all__ = [
     "DEAD",
     "MEMBERS",
+    "Failure",
     "Guard",
     "GuardKind",
     "Identity",
@@ -32,6 +33,7 @@ __all__ = [
     "Unavailable",
     "compile_guards",
     "describe",
+    "failure",
     "fetch",
     "first_failing",
     "holds",

@@ -28,8 +28,10 @@ from bcjit.guards.guard import (
     with_article,
 )
 from bcjit.guards.source import Source, SourceKind, is_constant_key
+from bcjit.meta import SourceLine
+from bcjit.records import dataclass
 
-__all__ = ["describe", "sentence"]
+__all__ = ["Failure", "describe", "failure", "sentence"]
 
 
 # Names and values
@@ -279,18 +281,48 @@ def _unreadable(guard: Guard, roots: Roots, error: Unavailable) -> str:
     return str(error)
 
 
-def sentence(guard: Guard, roots: Roots) -> str:
-    """Return one sentence on why a guard does not hold now, with what was expected, why, and what is found.
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A guard that did not hold, in words that keep no object alive.
 
-    For example ``x: dtype float64 was expected (relied on at model.py:12), got float32``. Of a guard that holds it
-    says so.
+    Attributes
+    ----------
+    guard
+        What had to hold: ``x is a float64 array of 1 dimension``.
+    expected
+        The claim: ``x: dtype float64 was expected``.
+    seen
+        What was found instead: ``float32``.
+    relied
+        The user's line that relied on it.
+    sentence
+        All of it in one sentence.
     """
-    relied = f"(relied on at {guard.why})"
+
+    guard: str
+    expected: str
+    seen: str
+    relied: SourceLine
+    sentence: str
+
+
+def failure(guard: Guard, roots: Roots) -> Failure:
+    """Say why a guard does not hold now: what was expected, why, and what is found. Of a guard that holds it says so.
+
+    The sentence is like ``x: dtype float64 was expected (relied on at model.py:12), got float32``.
+    """
+    what, relied = describe(guard), f"(relied on at {guard.why})"
     if holds(guard, roots):
-        return f"{describe(guard)}, as expected {relied}"
+        return Failure(what, what, what, guard.why, f"{what}, as expected {relied}")
     try:
         claim, found = _clash(guard, roots)
     except Unavailable as error:
         reason = _unreadable(guard, roots, error)
-        return f"it was expected that {describe(guard)} {relied}, but there is no such value now ({reason})"
-    return f"{claim} {relied}, got {found}"
+        text = f"it was expected that {what} {relied}, but there is no such value now ({reason})"
+        return Failure(what, what, f"no such value ({reason})", guard.why, text)
+    return Failure(what, claim, found, guard.why, f"{claim} {relied}, got {found}")
+
+
+def sentence(guard: Guard, roots: Roots) -> str:
+    """Return the sentence of `failure`."""
+    return failure(guard, roots).sentence
