@@ -29,6 +29,7 @@ class Entry:
     Nothing else may own ``code``: the entry then answers to the cycle collector for its constants.
     The graph calls that the code uses must be constants of it. ``direct``: all the code does is to return the only
     output of its only graph, called with the values in these places; the code is then not run at all.
+    ``judged``: the cost model times whole calls through it and the plain function's, and keeps to the faster.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class Entry:
         on_bailout: _OnBailOut | None,
         tag: object,
         direct: tuple[int, ...] | None = None,
+        judged: bool = False,
     ) -> None: ...
     @property
     def guards(self) -> GuardTree: ...
@@ -50,6 +52,9 @@ class Entry:
     def on_bailout(self) -> _OnBailOut | None: ...
     @property
     def tag(self) -> Any: ...
+    @property
+    def verdicts(self) -> tuple[tuple[int, int, bool, float, float, int, int], ...]:
+        """Of each range of sizes judged: lowest, highest or -1, plain?, seconds plain and compiled, samples of both."""
     hits: int
     bailouts: int
     plain: bool
@@ -138,6 +143,11 @@ class Completed:
 def drive(part: Part, func: FunctionType, closure: _Closure, values: _Values, /) -> Any:
     """Run a part and what follows, as a dispatcher does."""
 
+def judge_samples(
+    compiled: tuple[float, ...], plain: tuple[float, ...], /
+) -> tuple[bool, int, int] | None:
+    """Decide as the cost model does: plain?, samples used of compiled and of plain; None: more are needed."""
+
 def run_plain(
     code: CodeType, namespace: dict[str, Any], closure: _Closure, values: _Values, /
 ) -> Any:
@@ -153,6 +163,9 @@ def set_error_state_mapper(
 
     ``refusing`` is the mapper for graphs that refuse warnings, the same one by default.
     """
+
+def set_clock(clock: Callable[[bool], float] | None, /) -> None:
+    """Let the cost model take times by a function, in tests, which is told whether plain code runs; None: by the system's clock."""
 
 def set_foreign_test(
     test: Callable[[BaseException, Callable[..., object]], TracebackType | None] | None, /

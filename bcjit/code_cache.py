@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bcjit.guards import Failure, Guard
     from bcjit.symbolic_vm import LoopReport, PartSpec
 
-__all__ = ["CacheEntry", "CodeCache", "Miss", "Problem", "Times"]
+__all__ = ["CacheEntry", "CodeCache", "Miss", "Problem", "Times", "Verdict", "duration"]
 
 LOG_LENGTH: Final = 64
 
@@ -35,6 +35,39 @@ class Times:
     capture: float = 0.0  # bytecode to graph
     backend: float = 0.0  # passes, and graph to callable
     assembly: float = 0.0  # guards and residual code
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the cost model measured of an entry, for arguments of some sizes, and what runs since."""
+
+    low: int  # elements of the largest array argument; 0 and 0: none has any
+    high: int | None  # None: and more
+    plain: bool  # the plain function runs
+    plain_time: float  # least seconds of a call
+    compiled_time: float
+    calls: int  # that were timed
+
+    def text(self) -> str:
+        """Return it in words."""
+        times = f"{duration(self.plain_time)} plain, {duration(self.compiled_time)} compiled"
+        what = "switched back to plain Python" if self.plain else "compiled code is kept"
+        return f"{what} for {self._sizes()}: {times} (least of {self.calls} calls)"
+
+    def _sizes(self) -> str:
+        if self.high == 0:
+            return "arguments without array elements"
+        if self.high is None:
+            return f"arrays of {self.low:,} elements and more"
+        return f"arrays of {self.low:,} to {self.high:,} elements"
+
+
+def duration(seconds: float) -> str:
+    """Return a time in the unit that suits it."""
+    for unit, scale in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
+        if seconds * scale >= 1.0:
+            return f"{seconds * scale:.3g} {unit}"
+    return f"{seconds * 1e9:.0f} ns"
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
@@ -75,6 +108,17 @@ class CacheEntry:
         """How often the graph failed and the plain code ran instead."""
         entry = self.entry() if self.entry is not None else None
         return 0 if entry is None else entry.bailouts
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """What the cost model has decided, for each range of sizes."""
+        entry = self.entry() if self.entry is not None else None
+        return () if entry is None else tuple(map(_verdict, entry.verdicts))
+
+
+def _verdict(row: tuple[int, int, bool, float, float, int, int]) -> Verdict:
+    low, high, plain, plain_time, compiled_time, *calls = row
+    return Verdict(low, None if high < 0 else high, plain, plain_time, compiled_time, sum(calls))
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,11 @@ FIELDS: Final[Mapping[str, Field]] = {
     "plain_loops": Field(True, "leave a loop to Python in which nothing was captured"),
     "optimize": Field(True, "run the passes over the graphs of backends that take optimized ones"),
     "capture_limit": Field(20_000, "most instructions interpreted in one capture", low=1),
+    "cost_model": Field(
+        True,
+        'under backend="auto", run plain what is measured to be slower compiled',
+        env="BCJIT_COST_MODEL",
+    ),
 }
 
 _ENV_BOOL: Final[Mapping[str, bool]] = {
@@ -87,6 +92,7 @@ class Config:
     plain_loops: bool
     optimize: bool
     capture_limit: int
+    cost_model: bool
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         for name, field in FIELDS.items():

@@ -29,6 +29,9 @@ FULL: Final = os.environ.get("BCJIT_FULL", "") not in {"", "0"}
 def pytest_configure() -> None:
     # In the environment, so that the workers of pytest-xdist draw the same fresh slice and the header tells how to repeat it.
     os.environ.setdefault("BCJIT_FRESH_SEED", str(secrets.randbelow(2**31)))
+    # What is captured is tested whether it pays or not; in the environment for the processes that tests start.
+    os.environ["BCJIT_COST_MODEL"] = "0"
+    bcjit.config.cost_model = False
     # No deadline: the machine may be busy. Derandomised is the fixed slice; BCJIT_FULL asks for fresh ones.
     settings.register_profile("bcjit", derandomize=not FULL, deadline=None, database=None)
     settings.load_profile("bcjit")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import dis
 import logging
-import time
 from collections.abc import Callable, Mapping
 from types import CellType, CodeType, FunctionType
 from typing import Any, Final
@@ -25,6 +24,7 @@ from bcjit.compiler.idle_loops import idle_loop, loop_code
 from bcjit.compiler.recipes import CannotRebuild, FromSource
 from bcjit.compiler.residual import Residual, build_residual, continuations_end
 from bcjit.compiler.restore import symbols_of
+from bcjit.compiler.timing import timed
 from bcjit.config import config
 from bcjit.dims import Expr, Symbol
 from bcjit.errors import BackendError, GraphBreakError, InternalError, SourceLine
@@ -233,7 +233,7 @@ class FunctionCompiler:
         self.listing = decode(self.code)
         times = Times()
         try:
-            with _timed(times, "capture"):
+            with timed(times, "capture"):
                 found = capture(func, closure, values, spec, self.settings)
             if _takes_frame(found) and not self.fullgraph:
                 cause = found.end.cause  # type: ignore[union-attr]  # it breaks there
@@ -283,7 +283,7 @@ class FunctionCompiler:
             raise GraphBreakError.from_break(cause)
         graph = found.graph
         guards = (*found.guards, *_overlap_guards(found))
-        with _timed(times, "assembly"):
+        with timed(times, "assembly"):
             tree = compile_guards(guards)
         line = _line_of(found.spec)
         nothing = not graph.calls and continuations_end(found)
@@ -306,7 +306,8 @@ class FunctionCompiler:
             get_logger("graph_breaks").info("%s", cause)
         if nothing:
             plain = self.part(found.spec).plain_code
-            entry = _core.Entry(tree, plain, True, _never, record)
+            judged = _is_judged(self, found.spec)
+            entry = _core.Entry(tree, plain, True, _never, record, None, judged)
             entry.plain = True
         else:
             entry = self._compiled_entry(found, tree, record)
@@ -339,7 +340,7 @@ class FunctionCompiler:
         def graph_call(outputs: tuple[Node | Expr, ...]) -> _core.GraphCall:
             found.graph.output(outputs)
             records, end = _records(found)
-            with _timed(record.times, "backend"):
+            with timed(record.times, "backend"):
                 function = _run_backend(self.backend, found)
             single = returning_value(function)
             function = function if single is None else single
@@ -348,32 +349,27 @@ class FunctionCompiler:
             )
             return _core.GraphCall(function, None, refuses_warnings(function), single is not None)
 
-        with _timed(record.times, "assembly"):
+        with timed(record.times, "assembly"):
             residual = build_residual(found, inputs, graph_call, self.part, self)
         record.times.assembly -= record.times.backend  # which ran inside
         on_bailout = bailouts[0] if bailouts else _never
         record.next_specs = tuple(part.tag for part in residual.next_parts)  # type: ignore[attr-defined]
         _log_residual(residual, record)
         return _core.Entry(
-            tree, residual.code, residual.returns, on_bailout, record, residual.direct
+            tree,
+            residual.code,
+            residual.returns,
+            on_bailout,
+            record,
+            residual.direct,
+            _is_judged(self, found.spec),
         )
 
 
-class _timed:  # noqa: N801 - reads as a statement
-    """Adds the time of a block to one of the times."""
-
-    __slots__ = ("start", "times", "what")
-
-    def __init__(self, times: Times, what: str) -> None:
-        self.times = times
-        self.what = what
-
-    def __enter__(self) -> None:
-        self.start = time.thread_time()
-
-    def __exit__(self, *_: object) -> None:
-        spent = time.thread_time() - self.start
-        setattr(self.times, self.what, getattr(self.times, self.what) + spent)
+def _is_judged(compiler: FunctionCompiler, spec: PartSpec) -> bool:
+    """Whether the cost model decides if an entry is used: where the backend was ours to choose."""
+    whole = spec.offset is None and not compiler.fullgraph
+    return whole and config.cost_model and compiler.backend_name == "auto"
 
 
 def _line_of(spec: PartSpec) -> SourceLine:

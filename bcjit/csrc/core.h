@@ -12,8 +12,12 @@
 #  define BCJIT_LIKELY(x) (x)
 #  define BCJIT_UNLIKELY(x) (x)
 #endif
-#ifdef _MSC_VER
+/* A few words for each thread. Every call reads them, and the general model of shared libraries asks the loader each
+ * time; glibc keeps room for the small blocks of libraries loaded later (other C libraries do not). */
+#if defined(_MSC_VER)
 #  define BCJIT_THREAD_LOCAL __declspec(thread)
+#elif defined(__GLIBC__)
+#  define BCJIT_THREAD_LOCAL __attribute__((tls_model("initial-exec"))) _Thread_local
 #else
 #  define BCJIT_THREAD_LOCAL _Thread_local
 #endif
@@ -54,6 +58,7 @@ typedef struct {
     Py_ssize_t bailouts;
     char returns;
     char plain;
+    struct Trial *trial;                    /* NULL: it is used whether it pays or not */
     PyObject *weakrefs;
 } Entry;
 
@@ -69,6 +74,8 @@ typedef struct {
     Py_ssize_t n_entries;
     Py_ssize_t misses;
     char skip;
+    Py_ssize_t plain_streak;                /* see trial.c */
+    Py_ssize_t unchecked;                   /* calls that run plain without a look at the guards */
     Py_ssize_t busy;                        /* see bcjit_part_is_busy */
     PyObject *weakrefs;
 } Part;
@@ -92,6 +99,27 @@ PyObject *bcjit_after_fork(PyObject *module, PyObject *unused);
 PyCodeObject *bcjit_part_positional_code(Part *part);
 PyCodeObject *bcjit_part_cleanup_code(Part *part);
 PyCodeObject *bcjit_cleanup_code(PyCodeObject *code);
+
+/* ---- trial.c: whether an entry pays ----------------------------------------------------------- */
+typedef struct {                            /* a call that may be timed */
+    struct Trial *trial;                    /* NULL: it is not */
+    int range;
+    int ran;
+    Py_ssize_t captures;
+    double start;
+    double work;
+} Sample;
+
+struct Trial *bcjit_trial_new(void);        /* NULL without memory, no error set */
+void bcjit_trial_free(struct Trial *trial);
+/* Before a call of a whole function through an entry with a trial: whether it is to run the plain code. */
+bool bcjit_trial_begin(Part *part, Entry *entry, PyObject *const *values, Py_ssize_t n,
+                       Sample *sample);
+void bcjit_trial_end(Sample *sample, bool returned);    /* while the entry is owned */
+void bcjit_trial_captured(void);
+PyObject *bcjit_trial_verdicts(const struct Trial *trial);
+PyObject *bcjit_judge_samples(PyObject *module, PyObject *args);
+PyObject *bcjit_set_clock(PyObject *module, PyObject *clock);
 
 /* ---- run.c: code run as a function on values ------------------------------------------------- */
 typedef struct {                            /* what a function has besides its code */

@@ -63,6 +63,26 @@ static PyObject *missed(Call *call)
     return result;
 }
 
+static PyObject *run_entry(Call *call, Entry *entry, PyObject *closure, PyObject *const *values,
+                           Py_ssize_t n)
+{
+    Dispatcher *self = call->self;
+    PyObject *handled = Py_XNewRef(*bcjit_handled_exception(call->ts));
+    PyObject *result = bcjit_entry_run(call->ts, entry, self->fn, closure, values, n, call->bound);
+    if (BCJIT_UNLIKELY(result == NULL || !entry->returns)) {
+        result = bcjit_after_entry(self->part, self->fn, entry, result, values, n, call->bound,
+                                   handled);
+    }
+    Py_XDECREF(handled);
+    return result;
+}
+
+static PyObject *run_plain(const Call *call)
+{
+    drop_bound(call);
+    return call_plain(call);
+}
+
 static PyObject *dispatch(Call *call, PyObject *const *values, Py_ssize_t n)
 {
     Dispatcher *self = call->self;
@@ -71,18 +91,12 @@ static PyObject *dispatch(Call *call, PyObject *const *values, Py_ssize_t n)
     if (BCJIT_UNLIKELY(entry == NULL)) {
         return missed(call);
     }
-    if (entry->plain) {
-        Py_DECREF(entry);
-        drop_bound(call);
-        return call_plain(call);
-    }
-    PyObject *handled = Py_XNewRef(*bcjit_handled_exception(call->ts));
-    PyObject *result = bcjit_entry_run(call->ts, entry, self->fn, closure, values, n, call->bound);
-    if (BCJIT_UNLIKELY(result == NULL || !entry->returns)) {
-        result = bcjit_after_entry(self->part, self->fn, entry, result, values, n, call->bound,
-                                   handled);
-    }
-    Py_XDECREF(handled);
+    Sample sample = {NULL};
+    bool plain = entry->trial == NULL
+                     ? entry->plain
+                     : bcjit_trial_begin(self->part, entry, values, n, &sample);
+    PyObject *result = plain ? run_plain(call) : run_entry(call, entry, closure, values, n);
+    bcjit_trial_end(&sample, result != NULL);
     Py_DECREF(entry);
     return result;
 }
@@ -99,6 +113,10 @@ static PyObject *Dispatcher_vectorcall(PyObject *callable, PyObject *const *args
     PyFunctionObject *fn = (PyFunctionObject *)self->fn;
     if (BCJIT_UNLIKELY(!self->enabled || self->part->skip || bcjit_tracing_active(call.ts) ||
                        fn->func_code != (PyObject *)self->code)) {
+        return call_plain(&call);
+    }
+    if (self->part->unchecked > 0) {        /* compiled is slower than plain, time and again */
+        self->part->unchecked--;
         return call_plain(&call);
     }
     Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);

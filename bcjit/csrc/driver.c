@@ -144,6 +144,7 @@ Entry *bcjit_miss(Part *part, PyObject *func, PyObject *closure, PyObject *value
     }
     PyObject *args[] = {(PyObject *)part, func, closure == NULL ? Py_None : closure, values};
     part->busy = bcjit_process_number;
+    bcjit_trial_captured();
     PyObject *entry = bcjit_call_back(part->on_miss, args, 4, true);
     part->busy = 0;
     if (entry == NULL) {

@@ -55,12 +55,13 @@ static int parse_direct(Entry *self, PyObject *direct)
 
 static int Entry_init(Entry *self, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"guards", "code", "returns", "on_bailout", "tag", "direct", NULL};
+    static char *names[] = {"guards", "code", "returns", "on_bailout", "tag", "direct",
+                            "judged", NULL};
     PyObject *guards, *code, *on_bailout, *tag, *direct = Py_None;
-    int returns;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!pOO|O:Entry", names, &BcjitGuardTree_Type,
+    int returns, judged = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!pOO|Op:Entry", names, &BcjitGuardTree_Type,
                                      &guards, &PyCode_Type, &code, &returns, &on_bailout, &tag,
-                                     &direct)) {
+                                     &direct, &judged)) {
         return -1;
     }
     if (direct != Py_None && !PyTuple_CheckExact(direct)) {
@@ -78,6 +79,7 @@ static int Entry_init(Entry *self, PyObject *args, PyObject *kwargs)
     find_graph_calls(self);
     self->tag = Py_NewRef(tag);
     self->n_direct = -1;
+    self->trial = judged ? bcjit_trial_new() : NULL;
     return direct == Py_None ? 0 : parse_direct(self, direct);
 }
 
@@ -123,6 +125,7 @@ static void Entry_dealloc(Entry *self)
     }
     Entry_clear(self);
     PyMem_Free(self->direct);
+    bcjit_trial_free(self->trial);
     Py_TYPE(self)->tp_free((PyObject *)self);
 }
 
@@ -139,6 +142,18 @@ static PyMemberDef Entry_members[] = {
     {"plain", T_BOOL, offsetof(Entry, plain), 0, "Run the plain code when the guards hold."},
     {NULL}};
 
+static PyObject *Entry_get_verdicts(Entry *self, void *Py_UNUSED(unused))
+{
+    return bcjit_trial_verdicts(self->trial);
+}
+
+static PyGetSetDef Entry_getset[] = {
+    {"verdicts", (getter)Entry_get_verdicts, NULL,
+     "For each range of sizes that was judged: (lowest, highest or -1, plain?, seconds plain, compiled, samples of "
+     "plain, compiled).",
+     NULL},
+    {NULL}};
+
 PyTypeObject BcjitEntry_Type = {
     PyVarObject_HEAD_INIT(NULL, 0)
     .tp_name = "bcjit._core.Entry",
@@ -151,6 +166,7 @@ PyTypeObject BcjitEntry_Type = {
     .tp_traverse = (traverseproc)Entry_traverse,
     .tp_clear = (inquiry)Entry_clear,
     .tp_members = Entry_members,
+    .tp_getset = Entry_getset,
     .tp_weaklistoffset = offsetof(Entry, weakrefs),
 };
 
@@ -314,6 +330,7 @@ static void drop_entries(Part *self)
     Py_ssize_t n = self->n_entries;
     self->entries = NULL;
     self->n_entries = 0;
+    self->plain_streak = self->unchecked = 0;
     for (Py_ssize_t i = 0; i < n; i++) {
         Py_DECREF(entries[i]);
     }

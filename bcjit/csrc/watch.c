@@ -210,7 +210,11 @@ static PyObject *visited(Visit *visit, Part *part)
         result = PyErr_Occurred() ? failed(visit) : as_it_is(visit);
     }
     else {
-        result = replaced(visit, part, entry);
+        Sample sample = {NULL};
+        bool plain = entry->trial != NULL && bcjit_trial_begin(part, entry, visit->values.items,
+                                                               visit->values.n, &sample);
+        result = plain ? as_it_is(visit) : replaced(visit, part, entry);
+        bcjit_trial_end(&sample, result != NULL);
         Py_DECREF(entry);
     }
     Py_DECREF(part);

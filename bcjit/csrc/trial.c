@@ -1,0 +1,296 @@
+/* trial.c - whether an entry pays: some of its calls run the plain code instead, both are timed, the faster is kept.
+ *
+ * No call is made twice, and plain code is always right, so whatever is decided here the results are the same. The rules
+ * and the figures are those of docs/design/0016-call-path-and-cost-model.md. */
+#if defined(__linux__) && !defined(_GNU_SOURCE)
+#  define _GNU_SOURCE
+#endif
+#include "core.h"
+#include "guards.h"
+
+#include <time.h>
+
+#define RANGES 8                            /* range i > 0: 16^(i-1) to 16^i - 1 elements; the last: and more */
+#define SHORT 20e-6                         /* seconds; below, the check of the guards is worth saving */
+#define GUARDS 20e-9                        /* seconds that it takes, about */
+#define AGAIN 64                            /* calls for each timed one until a verdict is tried again; then 4 times */
+#define LONGEST (1 << 24)
+#define STREAK 512                          /* plain calls one after another; then an eighth of them goes unchecked */
+#define UNCHECKED 8192
+
+enum { COMPILED, PLAIN };                   /* what ran; what is to run */
+
+typedef struct {
+    int turn;
+    int samples[2];
+    double best[2];                         /* seconds */
+} Times;
+
+typedef struct {
+    bool decided;                           /* no trial is going on */
+    char verdict;                           /* of the last one */
+    Times times;                            /* of this trial */
+    Times known;                            /* of the last one */
+    Py_ssize_t left;                        /* calls until it is tried again */
+    Py_ssize_t pause;                       /* 0: there was no trial yet */
+} Range;
+
+typedef struct Trial {
+    Range ranges[RANGES];
+    int running;                            /* timed calls that have not returned */
+} Trial;
+
+static Py_ssize_t captures;                 /* a call during which this changed has compiled something */
+
+void bcjit_trial_captured(void) { captures++; }
+
+static double seconds_of(struct timespec time)
+{
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static PyObject *test_clock;                  /* of tests; or NULL */
+
+static double told_time(int ran)
+{
+    PyObject *told = PyObject_CallOneArg(test_clock, ran == PLAIN ? Py_True : Py_False);
+    double seconds = told == NULL ? -1.0 : PyFloat_AsDouble(told);
+    Py_XDECREF(told);
+    PyErr_Clear();
+    return seconds;
+}
+
+static double wall_time(int ran)
+{
+    if (BCJIT_UNLIKELY(test_clock != NULL)) {
+        return told_time(ran);
+    }
+    struct timespec time;
+#ifdef _WIN32
+    timespec_get(&time, TIME_UTC);
+#else
+    clock_gettime(CLOCK_MONOTONIC, &time);
+#endif
+    return seconds_of(time);
+}
+
+/* Of this thread: long calls are interrupted by other programs. Where there is no such clock, 0. */
+static double work_time(void)
+{
+#if defined(_WIN32) || !defined(CLOCK_THREAD_CPUTIME_ID)
+    return 0.0;
+#else
+    struct timespec time;
+    bool known = test_clock == NULL && clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0;
+    return known ? seconds_of(time) : 0.0;
+#endif
+}
+
+Trial *bcjit_trial_new(void) { return PyMem_Calloc(1, sizeof(Trial)); }
+
+void bcjit_trial_free(Trial *trial) { PyMem_Free(trial); }
+
+/* ---- the rules ------------------------------------------------------------------------------- */
+
+static Range *range_of(Trial *trial, PyObject *const *values, Py_ssize_t n)
+{
+    npy_intp largest = 0;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *value = values[i];
+        if (value != NULL && Py_IS_TYPE(value, bcjit_array_type)) {
+            PyArrayObject *array = (PyArrayObject *)value;
+            npy_intp size = 1;
+            for (int axis = 0; axis < PyArray_NDIM(array); axis++) {
+                size *= PyArray_DIM(array, axis);
+            }
+            largest = size > largest ? size : largest;
+        }
+    }
+    int range = 0;
+    for (; largest > 0 && range < RANGES - 1; range++) {
+        largest >>= 4;
+    }
+    return &trial->ranges[range];
+}
+
+/* The Thue-Morse sequence: balanced, and out of step with whatever repeats. */
+static int in_turn(int turn)
+{
+    int parity = 0;
+    for (; turn != 0; turn >>= 1) {
+        parity ^= turn & 1;
+    }
+    return parity;
+}
+
+static bool is_settled(const Times *times)
+{
+    int pairs = Py_MIN(times->samples[COMPILED], times->samples[PLAIN]);
+    if (pairs == 0) {
+        return false;
+    }
+    double least = Py_MIN(times->best[COMPILED], times->best[PLAIN]);
+    double most = Py_MAX(times->best[COMPILED], times->best[PLAIN]);
+    if (least >= 1e-3) {
+        return pairs >= 4 || (pairs >= 2 && most >= 1.25 * least) || most >= 2.0 * least;
+    }
+    return pairs >= (least >= SHORT ? 6 : 16) || (pairs >= 4 && most >= 1.5 * least);
+}
+
+static void decide(Range *range)
+{
+    const Times *times = &range->times;
+    Py_ssize_t timed = times->samples[COMPILED] + times->samples[PLAIN];
+    range->decided = true;
+    range->verdict = times->best[COMPILED] + GUARDS > 1.02 * times->best[PLAIN] ? PLAIN : COMPILED;
+    range->known = *times;
+    range->times = (Times){0};
+    range->pause = range->pause == 0 ? AGAIN * timed : Py_MIN(range->pause * 4, LONGEST);
+    range->left = range->pause;
+}
+
+static void add_sample(Range *range, int ran, double seconds)
+{
+    if (range->decided) {
+        return;                             /* another thread has */
+    }
+    Times *times = &range->times;
+    if (times->samples[ran] == 0 || seconds < times->best[ran]) {
+        times->best[ran] = seconds;
+    }
+    times->samples[ran]++;
+    if (is_settled(times)) {
+        decide(range);
+    }
+}
+
+/* ---- one call -------------------------------------------------------------------------------- */
+
+/* A plain call more. Of a short function that was plain many times over, some calls are not even checked. */
+static void count_plain(Part *part, Range *range)
+{
+    part->plain_streak++;
+    if (part->plain_streak >= STREAK && range->known.best[PLAIN] < SHORT) {
+        part->unchecked = Py_MIN(part->plain_streak / 8, UNCHECKED);
+        part->plain_streak += part->unchecked;
+        range->left -= Py_MIN(part->unchecked, range->left - 1);
+    }
+}
+
+static bool has_verdict(Part *part, Entry *entry, Range *range, bool *plain)
+{
+    if (BCJIT_UNLIKELY(!entry->plain && range->decided && --range->left <= 0)) {
+        range->decided = false;             /* it is tried again */
+    }
+    if (BCJIT_UNLIKELY(!entry->plain && !range->decided)) {
+        return false;
+    }
+    *plain = entry->plain || range->verdict == PLAIN;
+    if (*plain) {
+        count_plain(part, range);
+    }
+    else {
+        part->plain_streak = 0;
+    }
+    return true;
+}
+
+bool bcjit_trial_begin(Part *part, Entry *entry, PyObject *const *values, Py_ssize_t n,
+                       Sample *sample)
+{
+    Trial *trial = entry->trial;
+    Range *range = range_of(trial, values, n);
+    bool plain;
+    sample->trial = NULL;
+    if (BCJIT_LIKELY(has_verdict(part, entry, range, &plain))) {
+        return plain;
+    }
+    if (range->pause == 0) {
+        part->plain_streak = 0;             /* nothing is known of these sizes */
+    }
+    if (trial->running > 0) {
+        return range->verdict == PLAIN;     /* within one of its own calls */
+    }
+    trial->running++;
+    sample->trial = trial;
+    sample->range = (int)(range - trial->ranges);
+    sample->ran = in_turn(range->times.turn++);
+    sample->captures = captures;
+    sample->work = work_time();
+    sample->start = wall_time(sample->ran);
+    return sample->ran == PLAIN;
+}
+
+void bcjit_trial_end(Sample *sample, bool returned)
+{
+    if (BCJIT_LIKELY(sample->trial == NULL)) {
+        return;
+    }
+    sample->trial->running--;
+    if (returned && captures == sample->captures) {
+        double seconds = wall_time(sample->ran) - sample->start;
+        double work = work_time() - sample->work;
+        seconds = seconds >= SHORT && work > 0.0 ? work : seconds;
+        add_sample(&sample->trial->ranges[sample->range], sample->ran, seconds);
+    }
+}
+
+/* ---- for Python ------------------------------------------------------------------------------ */
+
+static PyObject *range_row(const Range *range, int i)
+{
+    Py_ssize_t low = i == 0 ? 0 : (Py_ssize_t)1 << (4 * (i - 1));
+    Py_ssize_t high = i == RANGES - 1 ? -1 : ((Py_ssize_t)1 << (4 * i)) - 1;
+    const Times *known = &range->known;
+    return Py_BuildValue("(nnOddii)", low, high, range->verdict == PLAIN ? Py_True : Py_False,
+                         known->best[PLAIN], known->best[COMPILED], known->samples[PLAIN],
+                         known->samples[COMPILED]);
+}
+
+PyObject *bcjit_trial_verdicts(const Trial *trial)
+{
+    PyObject *list = PyList_New(0);
+    for (int i = 0; list != NULL && trial != NULL && i < RANGES; i++) {
+        if (trial->ranges[i].pause > 0) {
+            PyObject *row = range_row(&trial->ranges[i], i);
+            if (row == NULL || PyList_Append(list, row) < 0) {
+                Py_CLEAR(list);
+            }
+            Py_XDECREF(row);
+        }
+    }
+    PyObject *tuple = list == NULL ? NULL : PyList_AsTuple(list);
+    Py_XDECREF(list);
+    return tuple;
+}
+
+PyObject *bcjit_set_clock(PyObject *Py_UNUSED(module), PyObject *new_clock)
+{
+    Py_XSETREF(test_clock, new_clock == Py_None ? NULL : Py_NewRef(new_clock));
+    Py_RETURN_NONE;
+}
+
+/* For tests: what is decided of these seconds, asked for in the trial's own order; (plain?, samples of compiled, of plain). */
+PyObject *bcjit_judge_samples(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *compiled, *plain;
+    if (!PyArg_ParseTuple(args, "O!O!:judge_samples", &PyTuple_Type, &compiled, &PyTuple_Type,
+                          &plain)) {
+        return NULL;
+    }
+    PyObject *given[] = {compiled, plain};
+    Range range = {0};
+    while (!range.decided) {
+        int ran = in_turn(range.times.turn++);
+        if (range.times.samples[ran] >= PyTuple_GET_SIZE(given[ran])) {
+            Py_RETURN_NONE;
+        }
+        double seconds = PyFloat_AsDouble(PyTuple_GET_ITEM(given[ran], range.times.samples[ran]));
+        if (seconds == -1.0 && PyErr_Occurred()) {
+            return NULL;
+        }
+        add_sample(&range, ran, seconds);
+    }
+    return Py_BuildValue("(Oii)", range.verdict == PLAIN ? Py_True : Py_False,
+                         range.known.samples[COMPILED], range.known.samples[PLAIN]);
+}
