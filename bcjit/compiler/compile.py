@@ -164,7 +164,16 @@ class FunctionCompiler:
             made = _core.Part(plain, self.on_miss, spec)
             made.skip = not self.cache.can_split()
             found = self.cache.parts.setdefault(spec, made)
+            if found.skip:
+                self._note_part_limit(spec)
         return found
+
+    def _note_part_limit(self, spec: PartSpec) -> None:
+        line = _line_of(spec)
+        self.cache.leave_plain(spec, line)
+        note = self.cache.parts_note()
+        if note is not None:
+            once(get_logger("recompiles"), ("part limit", _line_of(self.first.tag)), note.text())
 
     def refuse(self, part: _core.Part, reason: str, context: str, line: SourceLine) -> None:
         """Let a part run plain from now on, and say why."""
@@ -224,8 +233,9 @@ class FunctionCompiler:
         if part.entries:
             self._explain_miss(spec, roots, compiled=not full)
         if full:
-            # The entries stay; asking again for each new variant would cost every call.
-            part.on_miss = None
+            # The entries stay; looking at each new variant would cost every call.
+            if self.cache.has_seen_enough(spec):
+                part.on_miss = None
             if self.generation != generation:
                 part.on_miss = self.on_miss
             return None
@@ -263,18 +273,14 @@ class FunctionCompiler:
                 nearest = (failing, failure(known.guards[failing], roots))
         line = _line_of(spec)
         miss = Miss(line, nearest[1], compiled)
-        why = miss.sentence
-        self.cache.misses.append(miss)
+        self.cache.miss(spec, miss)
         logger = get_logger("recompiles")
         if compiled:
-            logger.info("%s at %s is compiled again: %s", line.function, line, why)
-        else:
-            once(
-                logger,
-                ("limit", line),
-                f"{line.function} at {line} has {config.cache_limit} compiled variants; calls that need another run as"
-                f" plain Python from now on. The last reason: {why}. bcjit.config.cache_limit raises the limit.",
-            )
+            logger.info("%s at %s is compiled again: %s", line.function, line, miss.sentence)
+            return
+        note = self.cache.limit_note(spec)
+        if note is not None:
+            once(logger, ("limit", line), note.text())
 
     # ------------------------------------------------------------------ an entry
     def _make_entry(self, found: Capture, times: Times) -> _core.Entry | None:

@@ -16,6 +16,7 @@ from bcjit.guards.evaluate import (
     own_dict,
 )
 from bcjit.guards.guard import DEAD, Guard, GuardKind, Identity, SymbolicRelation, relation_guard
+from bcjit.guards.hints import hint
 from bcjit.guards.sentence import Failure, describe, failure, sentence
 from bcjit.guards.source import MEMBERS, Source, SourceKind, is_constant_key
 
@@ -36,6 +37,7 @@ __all__ = [
     "failure",
     "fetch",
     "first_failing",
+    "hint",
     "holds",
     "is_constant_key",
     "lookup_in_mro",
