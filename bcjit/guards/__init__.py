@@ -17,6 +17,7 @@ from bcjit.guards.evaluate import (
 )
 from bcjit.guards.guard import DEAD, Guard, GuardKind, Identity, SymbolicRelation, relation_guard
 from bcjit.guards.hints import hint
+from bcjit.guards.order import ordered
 from bcjit.guards.sentence import Failure, describe, failure, sentence
 from bcjit.guards.source import MEMBERS, Source, SourceKind, is_constant_key
 
@@ -41,6 +42,7 @@ __all__ = [
     "holds",
     "is_constant_key",
     "lookup_in_mro",
+    "ordered",
     "own_dict",
     "relation_guard",
     "sentence",
