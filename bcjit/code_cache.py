@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import weakref
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 from bcjit.config import config
 from bcjit.errors import GraphBreak, SourceLine
+from bcjit.guards import GuardKind, hint
 from bcjit.records import dataclass
 
 if TYPE_CHECKING:
@@ -23,9 +24,21 @@ if TYPE_CHECKING:
     from bcjit.guards import Failure, Guard
     from bcjit.symbolic_vm import LoopReport, PartSpec
 
-__all__ = ["CacheEntry", "CodeCache", "Miss", "Problem", "Times", "Verdict", "duration"]
+__all__ = [
+    "CacheEntry",
+    "CodeCache",
+    "LimitNote",
+    "Miss",
+    "Problem",
+    "Times",
+    "Verdict",
+    "duration",
+]
 
 LOG_LENGTH: Final = 64
+# So many calls past the limit are still looked at, so that a report can name the values that come.
+LOOKED_AT_PAST_LIMIT: Final = 8
+_VALUES_TOLD: Final = 6
 
 
 @dataclass(slots=True, eq=False)
@@ -145,6 +158,82 @@ class Problem:
     context: str
 
 
+@dataclass(frozen=True, slots=True)
+class LimitNote:
+    """A limit of `bcjit.config` that was reached: what kept failing, and what can be done.
+
+    Attributes
+    ----------
+    limit, allowed
+        The field of ``bcjit.config`` and its value: ``cache_limit``, variants of a part, or ``part_limit``, parts of a
+        code object.
+    line
+        Where the part begins; the first of the parts that run plain.
+    guard
+        What had to hold and failed most often: ``x is a float64 array of 1 dimension``. Of parts it is empty.
+    relied
+        The user's line that relied on it.
+    seen
+        The last different values found instead; of parts the lines where they begin.
+    count
+        How often that guard failed, of the misses that were looked at; how many parts there are too many.
+    plain_calls
+        How many calls ran plain for want of a variant. Calls of parts that are too many are not counted.
+    hint
+        What can be done in the program.
+    """
+
+    limit: str
+    allowed: int
+    line: SourceLine
+    guard: str
+    relied: SourceLine
+    seen: tuple[str, ...]
+    count: int
+    plain_calls: int
+    hint: str
+
+    def text(self) -> str:
+        """Return all of it in words."""
+        advice = f"{self.hint}. bcjit.config.{self.limit} = {self.allowed} is the limit."
+        where = f"{self.line.function} at {self.line}"
+        if self.limit == "part_limit":
+            return (
+                f"{where}: the code is cut into more than {self.allowed} parts; others run as plain Python: those at"
+                f" {', '.join(self.seen)}. Hint: {advice}"
+            )
+        return (
+            f"{where} has {self.allowed} compiled variants; calls that need another run as plain Python. What failed"
+            f" most often: {self.guard} (relied on at {self.relied}); found instead: {', '.join(self.seen)}."
+            f" Hint: {advice}"
+        )
+
+
+@dataclass(slots=True, eq=False)
+class Tally:
+    """How often one guard of a part has failed, over all its variants."""
+
+    failure: Failure  # the last
+    count: int = 0
+    seen: dict[str, None] = field(default_factory=dict)  # the last different values, newest last
+
+    def add(self, failure: Failure) -> None:
+        """Count a failure."""
+        self.failure = failure
+        self.count += 1
+        self.seen.pop(failure.value, None)
+        self.seen[failure.value] = None
+        for value in tuple(self.seen)[:-_VALUES_TOLD]:
+            self.seen.pop(value, None)
+
+
+def _subject(failure: Failure) -> Hashable:
+    """Return what variants have in common of which one expects one thing and the next another."""
+    guard = failure.about
+    named = guard.kind in (GuardKind.ABSENT, GuardKind.NO_INSTANCE_ATTR)
+    return guard.kind, guard.sources(), guard.expected if named else None
+
+
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class CodeCache:
     """All parts and entries of one function with one set of options."""
@@ -155,6 +244,9 @@ class CodeCache:
     problems: dict[tuple[str, SourceLine], Problem] = field(default_factory=dict)
     captures: int = 0
     asked: Counter[PartSpec] = field(default_factory=Counter)  # misses that were looked at
+    refused: Counter[PartSpec] = field(default_factory=Counter)  # of them, those past the limit
+    tallies: dict[PartSpec, dict[Hashable, Tally]] = field(default_factory=dict)
+    beyond: dict[PartSpec, SourceLine] = field(default_factory=dict)  # parts too many, left plain
 
     def of_part(self, spec: PartSpec) -> Iterator[CacheEntry]:
         """Yield the entries of one part, oldest first."""
@@ -168,14 +260,72 @@ class CodeCache:
         """Whether another part may be made."""
         return len(self.parts) < config.part_limit
 
+    def leave_plain(self, spec: PartSpec, line: SourceLine) -> None:
+        """Remember a part that is one too many."""
+        self.beyond.setdefault(spec, line)
+
+    def miss(self, spec: PartSpec, miss: Miss) -> None:
+        """Remember a miss, and count what failed."""
+        self.misses.append(miss)
+        if not miss.compiled:
+            self.refused[spec] += 1
+        if miss.failure is not None:
+            of_part = self.tallies.setdefault(spec, {})
+            of_part.setdefault(_subject(miss.failure), Tally(miss.failure)).add(miss.failure)
+
+    def has_seen_enough(self, spec: PartSpec) -> bool:
+        """Whether no more calls of a part need to be looked at that run plain because of the limit."""
+        return self.refused[spec] >= LOOKED_AT_PAST_LIMIT
+
+    def limit_note(self, spec: PartSpec) -> LimitNote | None:
+        """Return what is to be said of a part that has as many variants as it may; None of one that could have more."""
+        tallies = tuple(self.tallies.get(spec, {}).values())
+        if not self.refused[spec] or not tallies:
+            return None
+        worst = max(reversed(tallies), key=lambda tally: tally.count)  # the newest of several
+        return LimitNote(
+            limit="cache_limit",
+            allowed=config.cache_limit,
+            line=SourceLine(spec.code.co_filename, spec.line, spec.code.co_qualname),
+            guard=worst.failure.guard,
+            relied=worst.failure.relied,
+            seen=tuple(worst.seen),
+            count=worst.count,
+            plain_calls=self._plain_calls_of(spec),
+            hint=hint(worst.failure.about),
+        )
+
+    def limit_notes(self) -> tuple[LimitNote, ...]:
+        """Return the limits that were reached."""
+        found = [self.limit_note(spec) for spec in tuple(self.refused)]
+        return tuple(note for note in (*found, self.parts_note()) if note is not None)
+
+    def parts_note(self) -> LimitNote | None:
+        """Return what is to be said of a code object that is cut into more parts than it may be; else None."""
+        lines = tuple(self.beyond.values())
+        if not lines:
+            return None
+        return LimitNote(
+            limit="part_limit",
+            allowed=config.part_limit,
+            line=lines[0],
+            guard="",
+            relied=lines[0],
+            seen=tuple(dict.fromkeys(line.text() for line in lines))[:_VALUES_TOLD],
+            count=len(lines),
+            plain_calls=0,
+            hint="bcjit.explain says what cuts it; avoid that, or make functions of the pieces",
+        )
+
     def plain_calls(self) -> int:
         """How many calls ran plain because a part had as many entries as it may have."""
-        unasked = sum(
-            part.misses - self.asked[part.tag]
-            for part in tuple(self.parts.values())
-            if part.on_miss is None and not part.skip
-        )
-        return unasked + sum(not miss.compiled for miss in tuple(self.misses))
+        return sum(map(self._plain_calls_of, tuple(self.parts)))
+
+    def _plain_calls_of(self, spec: PartSpec) -> int:
+        part = self.parts.get(spec)  # another thread may be letting go of everything
+        if part is None or part.on_miss is not None or part.skip:
+            return self.refused[spec]
+        return part.misses - self.asked[spec] + self.refused[spec]
 
     def note(self, problem: Problem) -> bool:
         """Remember a problem once; True when it is new."""
@@ -184,11 +334,16 @@ class CodeCache:
 
     def clear(self) -> None:
         """Forget everything: parts run plain until they are captured again."""
-        for part in tuple(self.parts.values()):
+        for number, (spec, part) in enumerate(tuple(self.parts.items())):
             part.clear()
-            part.skip = False
+            part.misses = 0
+            part.skip = number >= config.part_limit
+            if not part.skip:
+                self.beyond.pop(spec, None)
         self.entries.clear()
         self.misses.clear()
         self.problems.clear()
         self.captures = 0
         self.asked.clear()
+        self.refused.clear()
+        self.tallies.clear()

@@ -194,11 +194,7 @@ class ScriptCompiler(FunctionCompiler):  # type: ignore[misc,unused-ignore]  # o
                 context = f": {cause.context}" if cause.context else ""
                 record.breaks[f"{cause.reason.code} {cause.reason.title}{where}{context}"] += 1
         told = [_problem_text(problem) for problem in self.cache.problems.values()]
-        told += [
-            f"more than {config.cache_limit} variants: {miss.sentence}"
-            for miss in self.cache.misses
-            if not miss.compiled
-        ]
+        told += [note.text() for note in self.cache.limit_notes()]
         record.problems = tuple(told)
 
 

@@ -11,16 +11,16 @@ import dis
 import logging
 from collections.abc import Callable, Mapping
 from types import CellType, CodeType, FunctionType
-from typing import Any, Final
-
-import numpy as np
+from typing import Final
 
 from bcjit import _core, backends
 from bcjit.bytecode import CannotResume, Listing, decode, leads_to_raise, resume_code
-from bcjit.code_cache import CacheEntry, CodeCache, Miss, Problem, Times
+from bcjit.code_cache import CacheEntry, CodeCache, Problem, Times
 from bcjit.compiler.bailout import BailOuts, Record, make_record
 from bcjit.compiler.foreign import traceback_from_elsewhere
 from bcjit.compiler.idle_loops import idle_loop, loop_code
+from bcjit.compiler.misses import note_miss, note_part_limit
+from bcjit.compiler.overlap import overlap_guards
 from bcjit.compiler.recipes import CannotRebuild, FromSource
 from bcjit.compiler.residual import Residual, build_residual, continuations_end
 from bcjit.compiler.restore import symbols_of
@@ -30,18 +30,13 @@ from bcjit.dims import Expr, Symbol
 from bcjit.errors import BackendError, GraphBreakError, InternalError, SourceLine
 from bcjit.fx_graph import Graph, Node, optimize, refuses_warnings, returning_value
 from bcjit.guards import (
-    Failure,
-    Guard,
-    GuardKind,
     Roots,
     Unavailable,
     compile_guards,
     describe,
-    failure,
-    first_failing,
+    ordered,
 )
 from bcjit.logs import get_logger, once
-from bcjit.meta import ArrayMeta
 from bcjit.symbolic_vm import (
     REASONS,
     BreakExit,
@@ -164,6 +159,8 @@ class FunctionCompiler:
             made = _core.Part(plain, self.on_miss, spec)
             made.skip = not self.cache.can_split()
             found = self.cache.parts.setdefault(spec, made)
+            if found.skip:
+                note_part_limit(self.cache, spec, _line_of(spec), _line_of(PartSpec(self.code)))
         return found
 
     def refuse(self, part: _core.Part, reason: str, context: str, line: SourceLine) -> None:
@@ -222,10 +219,11 @@ class FunctionCompiler:
         full = self.cache.is_full(part)
         self.cache.asked[spec] += 1
         if part.entries:
-            self._explain_miss(spec, roots, compiled=not full)
+            note_miss(self.cache, spec, _line_of(spec), roots, compiled=not full)
         if full:
-            # The entries stay; asking again for each new variant would cost every call.
-            part.on_miss = None
+            # The entries stay; looking at each new variant would cost every call.
+            if self.cache.has_seen_enough(spec):
+                part.on_miss = None
             if self.generation != generation:
                 part.on_miss = self.on_miss
             return None
@@ -254,38 +252,16 @@ class FunctionCompiler:
                 self.cache.entries.remove(made.tag)
         return made
 
-    def _explain_miss(self, spec: PartSpec, roots: Roots, *, compiled: bool) -> None:
-        """Remember why no entry fitted: the guard that failed of the one that came nearest."""
-        nearest: tuple[int, Failure | None] = (-1, None)
-        for known in self.cache.of_part(spec):
-            failing = first_failing(known.guards, roots)
-            if failing > nearest[0]:
-                nearest = (failing, failure(known.guards[failing], roots))
-        line = _line_of(spec)
-        miss = Miss(line, nearest[1], compiled)
-        why = miss.sentence
-        self.cache.misses.append(miss)
-        logger = get_logger("recompiles")
-        if compiled:
-            logger.info("%s at %s is compiled again: %s", line.function, line, why)
-        else:
-            once(
-                logger,
-                ("limit", line),
-                f"{line.function} at {line} has {config.cache_limit} compiled variants; calls that need another run as"
-                f" plain Python from now on. The last reason: {why}. bcjit.config.cache_limit raises the limit.",
-            )
-
     # ------------------------------------------------------------------ an entry
     def _make_entry(self, found: Capture, times: Times) -> _core.Entry | None:
         cause = found.end.cause if isinstance(found.end, BreakExit) else None
         if cause is not None and self.fullgraph and not _only_raises(found):
             raise GraphBreakError.from_break(cause)
         graph = found.graph
-        guards = (*found.guards, *_overlap_guards(found))
-        with timed(times, "assembly"):
-            tree = compile_guards(guards)
         line = _line_of(found.spec)
+        with timed(times, "assembly"):
+            guards = ordered((*found.guards, *overlap_guards(found, line)))
+            tree = compile_guards(guards)
         nothing = not graph.calls and continuations_end(found)
         record = CacheEntry(
             spec=found.spec,
@@ -415,32 +391,6 @@ def _takes_frame(found: Capture) -> bool:
 
 
 _RAISING: Final = ("BRK009", "BRK014", "BRK015")
-
-
-def _overlap_guards(found: Capture) -> list[Guard]:
-    """A graph that writes an input relies on which of its inputs share memory."""
-    written = {node for call in found.graph.calls for node in call.writes}
-    if not written:
-        return []
-    arrays = [
-        node
-        for node in found.graph.inputs
-        if isinstance(node.meta[0], ArrayMeta) and not node.meta[0].is_scalar
-    ]
-    line = _line_of(found.spec)
-    guards = []
-    for index, left in enumerate(arrays):
-        for right in arrays[index + 1 :]:
-            sources = found.input_sources[left], found.input_sources[right]
-            first, second = (_array(found.input_values[node]) for node in (left, right))
-            shared = np.may_share_memory(first, second)
-            guards.append(Guard(GuardKind.OVERLAP, sources[0], (sources[1], shared), line))
-    return guards
-
-
-def _array(value: object) -> np.ndarray[Any, Any]:
-    assert isinstance(value, np.ndarray)
-    return value
 
 
 def _records(found: Capture) -> tuple[dict[Node, Record | None], Record | None]:

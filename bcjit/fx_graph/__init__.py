@@ -9,7 +9,7 @@ from bcjit.fx_graph.codegen import (
     returning_value,
     to_source,
 )
-from bcjit.fx_graph.dependencies import dependencies, schedule
+from bcjit.fx_graph.dependencies import dependencies, maker, owner, schedule
 from bcjit.fx_graph.graph import Graph, Mark
 from bcjit.fx_graph.interpreter import Interpreter, run_structured
 from bcjit.fx_graph.node import (
@@ -43,9 +43,11 @@ __all__ = [
     "item_of",
     "leaves",
     "locate_failure",
+    "maker",
     "map_operand",
     "nodes_in",
     "optimize",
+    "owner",
     "refuses_warnings",
     "returning_value",
     "run_structured",

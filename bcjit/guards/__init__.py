@@ -16,6 +16,8 @@ from bcjit.guards.evaluate import (
     own_dict,
 )
 from bcjit.guards.guard import DEAD, Guard, GuardKind, Identity, SymbolicRelation, relation_guard
+from bcjit.guards.hints import hint
+from bcjit.guards.order import ordered
 from bcjit.guards.sentence import Failure, describe, failure, sentence
 from bcjit.guards.source import MEMBERS, Source, SourceKind, is_constant_key
 
@@ -36,9 +38,11 @@ __all__ = [
     "failure",
     "fetch",
     "first_failing",
+    "hint",
     "holds",
     "is_constant_key",
     "lookup_in_mro",
+    "ordered",
     "own_dict",
     "relation_guard",
     "sentence",

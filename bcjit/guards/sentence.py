@@ -31,13 +31,13 @@ from bcjit.guards.source import Source, SourceKind, is_constant_key
 from bcjit.meta import SourceLine
 from bcjit.records import dataclass
 
-__all__ = ["Failure", "describe", "failure", "sentence"]
+__all__ = ["Failure", "describe", "failure", "named", "sentence"]
 
 
 # Names and values
 
 
-def _named(source: Source) -> str:
+def named(source: Source) -> str:
     """Return the path as the user's program would write it."""
     rendered = ""
     for step in source.chain():
@@ -78,7 +78,7 @@ def _describe_array(subject: str, expected: Any) -> str:
 
 
 def _describe_absent(guard: Guard) -> str:
-    subject, key = _named(guard.source), guard.expected
+    subject, key = named(guard.source), guard.expected
     if guard.source.kind in (SourceKind.GLOBALS, SourceKind.BUILTINS):
         return f"there is no name {key} in {subject}"
     return f"{subject} has no {key!r}"
@@ -94,12 +94,12 @@ def _describe_keys(subject: str, expected: Any) -> str:
 
 
 def _names(expected: SymbolicRelation) -> dict[Symbol, str]:
-    return {symbol: _named(source) for symbol, source in expected.symbols}
+    return {symbol: named(source) for symbol, source in expected.symbols}
 
 
 def _pair(guard: Guard) -> tuple[str, str, bool]:
     other, flag = cast("tuple[Source, bool]", guard.expected)
-    return _named(guard.source), _named(other), flag
+    return named(guard.source), named(other), flag
 
 
 def _describe_same_object(guard: Guard) -> str:
@@ -119,22 +119,22 @@ def _identity(guard: Guard) -> Identity:
 
 
 _DESCRIBE: Final[dict[GuardKind, Callable[[Guard], str]]] = {
-    GuardKind.TYPE: lambda guard: f"{_named(guard.source)} is of {_identity(guard).label}",
-    GuardKind.IDENTITY: lambda guard: f"{_named(guard.source)} is {_identity(guard).label}",
-    GuardKind.EQUALS: lambda guard: f"{_named(guard.source)} == {_show(guard.expected)}",
-    GuardKind.ARRAY: lambda guard: _describe_array(_named(guard.source), guard.expected),
+    GuardKind.TYPE: lambda guard: f"{named(guard.source)} is of {_identity(guard).label}",
+    GuardKind.IDENTITY: lambda guard: f"{named(guard.source)} is {_identity(guard).label}",
+    GuardKind.EQUALS: lambda guard: f"{named(guard.source)} == {_show(guard.expected)}",
+    GuardKind.ARRAY: lambda guard: _describe_array(named(guard.source), guard.expected),
     GuardKind.ABSENT: _describe_absent,
     GuardKind.NO_INSTANCE_ATTR: lambda guard: (
-        f"{_named(guard.source)} has no attribute {guard.expected} of its own"
+        f"{named(guard.source)} has no attribute {guard.expected} of its own"
     ),
-    GuardKind.UNBOUND_CELL: lambda guard: f"{_named(guard.source)} is not assigned",
-    GuardKind.KEYS: lambda guard: _describe_keys(_named(guard.source), guard.expected),
+    GuardKind.UNBOUND_CELL: lambda guard: f"{named(guard.source)} is not assigned",
+    GuardKind.KEYS: lambda guard: _describe_keys(named(guard.source), guard.expected),
     GuardKind.RELATION: lambda guard: cast("SymbolicRelation", guard.expected).relation.source(
         _names(cast("SymbolicRelation", guard.expected))
     ),
     GuardKind.SAME_OBJECT: _describe_same_object,
     GuardKind.OVERLAP: _describe_overlap,
-    GuardKind.PRESENT: lambda guard: f"{_named(guard.source)} exists",
+    GuardKind.PRESENT: lambda guard: f"{named(guard.source)} exists",
 }
 
 
@@ -150,7 +150,7 @@ _Clash = tuple[str, str]
 
 def _clash_of_identity(guard: Guard, value: object, noun: str) -> _Clash:
     identity = _identity(guard)
-    claim = f"{_named(guard.source)}: {identity.label} was expected"
+    claim = f"{named(guard.source)}: {identity.label} was expected"
     found = _show(value)
     if identity.get() is DEAD:
         return claim, f"{found}; what was expected no longer exists"
@@ -177,7 +177,7 @@ def _equals_clash(guard: Guard, value: object, _roots: Roots) -> _Clash:
 
 
 def _array_clash(guard: Guard, value: object, _roots: Roots) -> _Clash:
-    subject = _named(guard.source)
+    subject = named(guard.source)
     dtype, ndim = cast("tuple[np.dtype[Any], int]", guard.expected)
     if type(value) is not np.ndarray:
         return f"{subject}: {with_article(str(dtype))} array was expected", _show(value)
@@ -193,12 +193,12 @@ def _array_clash(guard: Guard, value: object, _roots: Roots) -> _Clash:
 
 def _absent_clash(guard: Guard, _value: object, _roots: Roots) -> _Clash:
     if guard.source.kind in (SourceKind.GLOBALS, SourceKind.BUILTINS):
-        return f"no name {guard.expected} in {_named(guard.source)} was expected", "one"
-    return f"{_named(guard.source)}: no {guard.expected!r} was expected", "one"
+        return f"no name {guard.expected} in {named(guard.source)} was expected", "one"
+    return f"{named(guard.source)}: no {guard.expected!r} was expected", "one"
 
 
 def _no_instance_attr_clash(guard: Guard, value: object, roots: Roots) -> _Clash:
-    claim = f"{_named(guard.source)}: no attribute {guard.expected} of its own was expected"
+    claim = f"{named(guard.source)}: no attribute {guard.expected} of its own was expected"
     try:
         return claim, _show(fetch(Source(SourceKind.ATTR, guard.expected, guard.source), roots))
     except Unavailable:
@@ -209,7 +209,7 @@ def _keys_clash(guard: Guard, value: object, _roots: Roots) -> _Clash:
     expected = cast("tuple[object, ...]", guard.expected)
     found = f"({', '.join(map(_show, tuple(value)))})" if type(value) is dict else _show(value)
     return (
-        f"{_named(guard.source)}: the keys ({', '.join(map(_show, expected))}) were expected",
+        f"{named(guard.source)}: the keys ({', '.join(map(_show, expected))}) were expected",
         found,
     )
 
@@ -242,7 +242,7 @@ _CLASH: Final[dict[GuardKind, Callable[[Guard, object, Roots], _Clash]]] = {
 
 def _unbound_cell_clash(guard: Guard, roots: Roots) -> _Clash:
     contents = cell_of(guard.source, roots).cell_contents
-    return f"{_named(guard.source)}: no value was expected", _show(contents)
+    return f"{named(guard.source)}: no value was expected", _show(contents)
 
 
 def _relation_clash(guard: Guard, roots: Roots) -> _Clash:
@@ -276,7 +276,7 @@ def _unreadable(guard: Guard, roots: Roots, error: Unavailable) -> str:
             except Unavailable as reason:
                 base = step.base
                 return (
-                    f"{_named(base)}: {reason}" if base is not None else f"{_named(step)}: {reason}"
+                    f"{named(base)}: {reason}" if base is not None else f"{named(step)}: {reason}"
                 )
     return str(error)
 
@@ -297,6 +297,11 @@ class Failure:
         The user's line that relied on it.
     sentence
         All of it in one sentence.
+    about
+        The guard itself.
+    value
+        What was found, in words that tell every value apart which the guard tells apart: of an array its dtype and
+        dimensions.
     """
 
     guard: str
@@ -304,6 +309,8 @@ class Failure:
     seen: str
     relied: SourceLine
     sentence: str
+    about: Guard
+    value: str
 
 
 def failure(guard: Guard, roots: Roots) -> Failure:
@@ -311,16 +318,26 @@ def failure(guard: Guard, roots: Roots) -> Failure:
 
     The sentence is like ``x: dtype float64 was expected (relied on at model.py:12), got float32``.
     """
-    what, relied = describe(guard), f"(relied on at {guard.why})"
+    what, why = describe(guard), guard.why
+    relied = f"(relied on at {why})"
     if holds(guard, roots):
-        return Failure(what, what, what, guard.why, f"{what}, as expected {relied}")
+        return Failure(what, what, what, why, f"{what}, as expected {relied}", guard, what)
     try:
         claim, found = _clash(guard, roots)
+        value = _array_found(guard, roots) if guard.kind is GuardKind.ARRAY else found
     except Unavailable as error:
         reason = _unreadable(guard, roots, error)
         text = f"it was expected that {what} {relied}, but there is no such value now ({reason})"
-        return Failure(what, what, f"no such value ({reason})", guard.why, text)
-    return Failure(what, claim, found, guard.why, f"{claim} {relied}, got {found}")
+        seen = f"no such value ({reason})"
+        return Failure(what, what, seen, why, text, guard, seen)
+    return Failure(what, claim, found, why, f"{claim} {relied}, got {found}", guard, value)
+
+
+def _array_found(guard: Guard, roots: Roots) -> str:
+    value = fetch(guard.source, roots)
+    if type(value) is not np.ndarray:
+        return _show(value)
+    return f"{with_article(str(value.dtype))} array of {_count(value.ndim, 'dimension')}"
 
 
 def sentence(guard: Guard, roots: Roots) -> str:

@@ -5,13 +5,13 @@ This is the door of the package: the compiler calls `capture` and reads a `Captu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from types import CellType, CodeType, FunctionType
 
 from bcjit.bytecode import Op, decode
 from bcjit.errors import InternalError
 from bcjit.fx_graph import Graph, Node
-from bcjit.guards import Guard, GuardKind, Roots, Source, SourceKind
+from bcjit.guards import Guard, Roots, Source, SourceKind
 from bcjit.records import dataclass
 from bcjit.symbolic_vm.handlers import CALL_OPS, HANDLERS, LOOP_HEADS, PROLOGUE
 from bcjit.symbolic_vm.loop_report import LoopReport
@@ -181,7 +181,7 @@ def _attempt(
         spec=spec,
         frame=frame,
         graph=vm.root,
-        guards=(*_needed(vm.guards), *vm.relation_guards()),
+        guards=(*vm.guards, *vm.relation_guards()),
         input_sources=dict(vm.input_sources),
         input_values=input_values,
         records=dict(vm.records),
@@ -199,20 +199,6 @@ def _loops(vm: Machine, end: ReturnExit | BreakExit) -> tuple[LoopReport, ...]:
         # A ``for``. Where a ``while`` is cut, the line may be one of the turn's.
         vm.leave_loop(cause.context, cause.line)
     return (*dict.fromkeys(vm.loop_notes), *vm.loops_left.values())
-
-
-def _needed(guards: Sequence[Guard]) -> Iterator[Guard]:
-    """Leave out that a value is there where something else is expected of it or of its parts."""
-    read: set[Source] = set()
-    for guard in guards:
-        for source in guard.sources():
-            base = source if guard.kind is not GuardKind.PRESENT else source.base
-            while base is not None and base not in read:
-                read.add(base)
-                base = base.base
-    for guard in guards:
-        if guard.kind is not GuardKind.PRESENT or guard.source not in read:
-            yield guard
 
 
 def _known(position: Position | None) -> Position:
