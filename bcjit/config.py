@@ -22,7 +22,7 @@ __all__ = ["FIELDS", "Config", "Field", "config"]
 class Field:
     """One setting: its default (whose type is its type), lower bound, environment variable, meaning."""
 
-    default: bool | int
+    default: bool | int | str
     doc: str
     low: int = 0
     env: str | None = None
@@ -47,6 +47,9 @@ FIELDS: Final[Mapping[str, Field]] = {
     "plain_loops": Field(True, "leave a loop to Python in which nothing was captured"),
     "optimize": Field(True, "run the passes over the graphs of backends that take optimized ones"),
     "capture_limit": Field(20_000, "most instructions interpreted in one capture", low=1),
+    "dump": Field(
+        "", "folder into which what becomes of each part is written; empty: none", env="BCJIT_DUMP"
+    ),
 }
 
 _ENV_BOOL: Final[Mapping[str, bool]] = {
@@ -87,12 +90,14 @@ class Config:
     plain_loops: bool
     optimize: bool
     capture_limit: int
+    dump: str
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         for name, field in FIELDS.items():
             value = field.default
             if field.env is not None and field.env in environ:
-                value = _env_bool(field.env, environ[field.env])
+                text = environ[field.env]
+                value = text if isinstance(field.default, str) else _env_bool(field.env, text)
             setattr(self, name, value)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -104,7 +109,7 @@ class Config:
         raise ArgumentError(msg)
 
     @contextmanager
-    def override(self, **values: bool | int) -> Iterator[Config]:
+    def override(self, **values: bool | int | str) -> Iterator[Config]:
         """Set fields for the length of a ``with`` block; none is set unless all values are right."""
         for name, value in values.items():
             _check(name, value)
@@ -133,7 +138,7 @@ def _check(name: str, value: object) -> None:
             f" not {type(value).__name__}: {value!r}"
         )
         raise ArgumentTypeError(msg)
-    if value < field.low:
+    if isinstance(value, int) and value < field.low:
         msg = f"bcjit.config.{name} ({field.doc}) must be at least {field.low}, not {value!r}"
         raise ArgumentError(msg)
 
@@ -148,6 +153,6 @@ def _env_bool(variable: str, text: str) -> bool:
 
 # What each setting is, for ``help(bcjit.config)``.
 Config.__doc__ = f"{inspect.cleandoc(Config.__doc__ or '')}\n\nSettings\n--------\n" + "\n".join(
-    f"{name} = {field.default}: {field.doc}" for name, field in FIELDS.items()
+    f"{name} = {field.default!r}: {field.doc}" for name, field in FIELDS.items()
 )
 config: Final = Config(os.environ)
