@@ -22,7 +22,7 @@ __all__ = ["FIELDS", "Config", "Field", "config"]
 class Field:
     """One setting: its default (whose type is its type), lower bound, environment variable, meaning."""
 
-    default: bool | int
+    default: bool | int | str
     doc: str
     low: int = 0
     env: str | None = None
@@ -51,6 +51,9 @@ FIELDS: Final[Mapping[str, Field]] = {
         True,
         'under backend="auto", run plain what is measured to be slower compiled',
         env="BCJIT_COST_MODEL",
+    ),
+    "dump": Field(
+        "", "folder into which what becomes of each part is written; empty: none", env="BCJIT_DUMP"
     ),
 }
 
@@ -93,12 +96,14 @@ class Config:
     optimize: bool
     capture_limit: int
     cost_model: bool
+    dump: str
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         for name, field in FIELDS.items():
             value = field.default
             if field.env is not None and field.env in environ:
-                value = _env_bool(field.env, environ[field.env])
+                text = environ[field.env]
+                value = text if isinstance(field.default, str) else _env_bool(field.env, text)
             setattr(self, name, value)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -110,7 +115,7 @@ class Config:
         raise ArgumentError(msg)
 
     @contextmanager
-    def override(self, **values: bool | int) -> Iterator[Config]:
+    def override(self, **values: bool | int | str) -> Iterator[Config]:
         """Set fields for the length of a ``with`` block; none is set unless all values are right."""
         for name, value in values.items():
             _check(name, value)
@@ -139,7 +144,7 @@ def _check(name: str, value: object) -> None:
             f" not {type(value).__name__}: {value!r}"
         )
         raise ArgumentTypeError(msg)
-    if value < field.low:
+    if isinstance(value, int) and value < field.low:
         msg = f"bcjit.config.{name} ({field.doc}) must be at least {field.low}, not {value!r}"
         raise ArgumentError(msg)
 
@@ -154,6 +159,6 @@ def _env_bool(variable: str, text: str) -> bool:
 
 # What each setting is, for ``help(bcjit.config)``.
 Config.__doc__ = f"{inspect.cleandoc(Config.__doc__ or '')}\n\nSettings\n--------\n" + "\n".join(
-    f"{name} = {field.default}: {field.doc}" for name, field in FIELDS.items()
+    f"{name} = {field.default!r}: {field.doc}" for name, field in FIELDS.items()
 )
 config: Final = Config(os.environ)

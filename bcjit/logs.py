@@ -1,13 +1,16 @@
 """The log channels of bcjit, through `logging`; it decides nothing about what is worth saying.
 
-===================  ====================================================
-``capture``          what was captured, and internal errors
+===================  ================================================================================
+``capture``          what went wrong inside and runs plain: internal errors, backends that fail
 ``guards``           guards of new entries
 ``recompiles``       why an entry did not match, cache limits
-``graph_breaks``     where and why graphs were cut
-``residual``         residual code of new entries
+``breaks``           where and why graphs were cut
+``graph``            graphs, as captured and after the passes
+``bytecode``         original and residual code of new entries, disassembled
+``kernels``          what a backend made of a graph
+``time``             how long it took to make an entry
 ``hook``             the frame hook: unknown Python, chained evaluators
-===================  ====================================================
+===================  ================================================================================
 
 Channel ``guards`` is the logger ``"bcjit.guards"``. ``BCJIT_LOGS="guards,recompiles"`` (or ``all``)
 sends channels to stderr without any other set-up.
@@ -23,25 +26,17 @@ from typing import Final, TextIO
 
 from bcjit.errors import ArgumentError
 
-__all__ = [
-    "CHANNELS", "capture", "enable", "forget_once", "get_logger", "graph_breaks", "guards", "hook", "once",
-    "recompiles", "residual",
-]  # fmt: skip
-
-capture: Final = logging.getLogger("bcjit.capture")
-guards: Final = logging.getLogger("bcjit.guards")
-recompiles: Final = logging.getLogger("bcjit.recompiles")
-graph_breaks: Final = logging.getLogger("bcjit.graph_breaks")
-residual: Final = logging.getLogger("bcjit.residual")
-hook: Final = logging.getLogger("bcjit.hook")
+__all__ = ["CHANNELS", "enable", "forget_once", "get_logger", "once"]
 
 # A program that configures logging for itself asks for its own messages, not for ours: these are asked for by name.
 logging.getLogger("bcjit").setLevel(logging.WARNING)
 
 CHANNELS: Final[dict[str, logging.Logger]] = {
-    logger.name.removeprefix("bcjit."): logger
-    for logger in (capture, guards, recompiles, graph_breaks, residual, hook)
-}
+    name: logging.getLogger(f"bcjit.{name}")
+    for name in (
+        "capture", "guards", "recompiles", "breaks", "graph", "bytecode", "kernels", "time", "hook",
+    )
+}  # fmt: skip
 
 
 def get_logger(channel: str) -> logging.Logger:

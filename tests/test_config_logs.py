@@ -98,8 +98,8 @@ def test_channels_are_named_loggers_and_documented():
 def test_enabled_channel_goes_to_stderr_once_and_others_do_not(capsys, quiet_channels):
     logs.enable("guards, recompiles")
     logs.enable("guards")
-    logs.guards.debug("x: float64")
-    logs.hook.debug("nothing")
+    logs.get_logger("guards").debug("x: float64")
+    logs.get_logger("hook").debug("nothing")
     assert capsys.readouterr().err == "bcjit.guards: x: float64\n"
 
 
@@ -114,13 +114,13 @@ def test_unknown_channel_is_named():
 
 
 def test_once_says_a_key_once_for_each_logger(caplog, quiet_channels):
-    assert logs.once(logs.hook, "key", "said %d", 1)
-    assert not logs.once(logs.hook, "key", "said %d", 2)
-    assert logs.once(logs.guards, "key", "said %d", 3)
+    assert logs.once(logs.get_logger("hook"), "key", "said %d", 1)
+    assert not logs.once(logs.get_logger("hook"), "key", "said %d", 2)
+    assert logs.once(logs.get_logger("guards"), "key", "said %d", 3)
     assert [record.getMessage() for record in caplog.records] == ["said 1", "said 3"]
 
 
 def test_once_does_not_grow_for_ever(quiet_channels):
     for key in range(10_000):
-        logs.once(logs.hook, key, "m", level=logging.DEBUG)
+        logs.once(logs.get_logger("hook"), key, "m", level=logging.DEBUG)
     assert len(logs._said) < 5000

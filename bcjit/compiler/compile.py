@@ -7,8 +7,6 @@ a bug of ours: it is logged once and the frame runs plain (raised under ``config
 from __future__ import annotations
 
 import contextlib
-import dis
-import logging
 from collections.abc import Callable, Mapping
 from types import CellType, CodeType, FunctionType
 from typing import Final
@@ -16,13 +14,14 @@ from typing import Final
 from bcjit import _core, backends
 from bcjit.bytecode import CannotResume, Listing, decode, leads_to_raise, resume_code
 from bcjit.code_cache import CacheEntry, CodeCache, Problem, Times
+from bcjit.compiler.artifacts import Artifacts
 from bcjit.compiler.bailout import BailOuts, Record, make_record
 from bcjit.compiler.foreign import traceback_from_elsewhere
 from bcjit.compiler.idle_loops import idle_loop, loop_code
 from bcjit.compiler.misses import note_miss, note_part_limit
 from bcjit.compiler.overlap import overlap_guards
 from bcjit.compiler.recipes import CannotRebuild, FromSource
-from bcjit.compiler.residual import Residual, build_residual, continuations_end
+from bcjit.compiler.residual import build_residual, continuations_end
 from bcjit.compiler.restore import symbols_of
 from bcjit.compiler.timing import timed
 from bcjit.config import config
@@ -33,7 +32,6 @@ from bcjit.guards import (
     Roots,
     Unavailable,
     compile_guards,
-    describe,
     ordered,
 )
 from bcjit.logs import get_logger, once
@@ -277,16 +275,16 @@ class FunctionCompiler:
             plain=nothing,
             times=times,
         )
-        _log_entry(record)
-        if cause is not None:
-            get_logger("graph_breaks").info("%s", cause)
+        artifacts = Artifacts(record)
+        artifacts.guarded()
         if nothing:
             plain = self.part(found.spec).plain_code
             judged = _is_judged(self, found.spec)
             entry = _core.Entry(tree, plain, True, _never, record, None, judged)
             entry.plain = True
         else:
-            entry = self._compiled_entry(found, tree, record)
+            entry = self._compiled_entry(found, tree, record, artifacts)
+        artifacts.finished()
         record.attach(entry)
         self.cache.entries.append(record)
         loop = idle_loop(self.cache, record) if config.plain_loops else frozenset()
@@ -308,16 +306,18 @@ class FunctionCompiler:
         return entry
 
     def _compiled_entry(
-        self, found: Capture, tree: _core.GuardTree, record: CacheEntry
+        self, found: Capture, tree: _core.GuardTree, record: CacheEntry, artifacts: Artifacts
     ) -> _core.Entry:
         inputs = found.graph.inputs
         bailouts: list[BailOuts] = []
 
         def graph_call(outputs: tuple[Node | Expr, ...]) -> _core.GraphCall:
             found.graph.output(outputs)
+            artifacts.captured(found.graph)
             records, end = _records(found)
             with timed(record.times, "backend"):
                 function = _run_backend(self.backend, found)
+            artifacts.compiled(found.graph, function)
             single = returning_value(function)
             function = function if single is None else single
             bailouts.append(
@@ -330,7 +330,7 @@ class FunctionCompiler:
         record.times.assembly -= record.times.backend  # which ran inside
         on_bailout = bailouts[0] if bailouts else _never
         record.next_specs = tuple(part.tag for part in residual.next_parts)  # type: ignore[attr-defined]
-        _log_residual(residual, record)
+        artifacts.assembled(found.spec.code, residual.code)
         return _core.Entry(
             tree,
             residual.code,
@@ -427,20 +427,3 @@ def _keep(
     needed = [operand] if isinstance(operand, Node) else [symbols[s][0] for s in operand.symbols()]
     for node in needed:
         owners[node].keep.add(node)
-
-
-def _log_entry(record: CacheEntry) -> None:
-    """Tell the channels ``capture`` and ``guards`` of a new entry."""
-    captured, guards = get_logger("capture"), get_logger("guards")
-    if captured.isEnabledFor(logging.INFO):
-        captured.info("%s at %s:\n%s", record.line.function, record.line, record.graph.text())
-    if guards.isEnabledFor(logging.INFO):
-        held = dict.fromkeys(describe(guard) for guard in record.guards)
-        guards.info("%s at %s: %s", record.line.function, record.line, "; ".join(held))
-
-
-def _log_residual(residual: Residual, record: CacheEntry) -> None:
-    logger = get_logger("residual")
-    if logger.isEnabledFor(logging.INFO):
-        text = dis.Bytecode(residual.code).dis()
-        logger.info("%s at %s:\n%s", record.line.function, record.line, text)

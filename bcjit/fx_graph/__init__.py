@@ -7,6 +7,7 @@ from bcjit.fx_graph.codegen import (
     locate_failure,
     refuses_warnings,
     returning_value,
+    source_of,
     to_source,
 )
 from bcjit.fx_graph.dependencies import dependencies, maker, owner, schedule
@@ -52,5 +53,6 @@ __all__ = [
     "returning_value",
     "run_structured",
     "schedule",
+    "source_of",
     "to_source",
 ]

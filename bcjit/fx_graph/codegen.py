@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CodegenResult", "ForcedFailure", "GraphFunction", "is_generated", "locate_failure", "refuses_warnings",
-    "returning_value", "to_callable", "to_source",
+    "returning_value", "source_of", "to_callable", "to_source",
 ]  # fmt: skip
 
 GraphFunction: TypeAlias = FunctionType
@@ -142,6 +142,14 @@ def is_generated(function: Callable[..., object]) -> bool:
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
     return isinstance(function, FunctionType) and _RESULT_KEY in function.__dict__
+
+
+def source_of(function: Callable[..., object]) -> str | None:
+    """Return the source of a graph's own function, also of one that is wrapped (as ``__wrapped__``); None of any other callable."""
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    result = _result_of(function)
+    return None if result is None else result.source
 
 
 def returning_value(function: Callable[..., object]) -> GraphFunction | None:

@@ -1,0 +1,67 @@
+"""Folders of texts for people, one for each compiled entry, below ``config.dump``; it knows nothing of what is in the texts.
+
+Nothing that goes wrong here reaches the program: what cannot be written is logged once.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from bcjit.config import config
+from bcjit.logs import get_logger, once
+
+__all__ = ["LIMIT", "write"]
+
+# Folders of one process: a program that compiles without end must not fill the disk.
+LIMIT: Final = 1000
+_LONGEST_NAME: Final = 80
+_numbers: Final = itertools.count()
+
+
+def write(name: str, files: Mapping[str, str]) -> Path | None:
+    """Write texts into a new folder ``<name>-<process>-<number>`` below ``config.dump``; return it, None where that cannot be.
+
+    Parameters
+    ----------
+    name
+        What the folder is about; characters other than letters, digits and ``_`` become ``_``.
+    files
+        Texts by file name. Empty ones are left out.
+    """
+    safe = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_")[:_LONGEST_NAME] or "unnamed"
+    try:
+        folder = _new_folder(Path(config.dump), f"{safe}-{os.getpid()}")
+        if folder is None:
+            message = "BCJIT_DUMP: %d folders are written, no more are"
+            once(get_logger("capture"), "dump limit", message, LIMIT)
+            return None
+        for file, text in files.items():
+            if text:
+                (folder / file).write_text(
+                    text.rstrip("\n") + "\n", encoding="utf-8", errors="backslashreplace"
+                )
+    except (OSError, ValueError) as error:  # ValueError: a path with a null character
+        once(get_logger("capture"), "dump", "BCJIT_DUMP: %r cannot be written: %s", config.dump, error)  # fmt: skip
+        return None
+    return folder
+
+
+def _new_folder(parent: Path, prefix: str) -> Path | None:
+    """Make a folder that was not there: an earlier process may have had our number."""
+    for number in _numbers:
+        if number >= LIMIT:
+            return None
+        folder = parent / f"{prefix}-{number}"
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            if not folder.is_dir():
+                raise
+            continue
+        return folder
+    return None
