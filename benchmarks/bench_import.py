@@ -7,7 +7,7 @@ import subprocess
 import sys
 from typing import Final
 
-from benchmarks.measure import Row
+from bcjit.bench.measure import Row
 
 PROGRAM: Final = """
 import time
