@@ -17,21 +17,27 @@ __all__ = ["SUBJECTS", "run"]
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What can be measured: its cases, and what yields a table as soon as it is measured."""
+    """What can be measured: its cases, what yields a table as soon as it is measured, and how that is done."""
 
     cases: tuple[str, ...]
     tables: Callable[[Sequence[str], int, Sequence[Peer]], Iterator[Table]]
+    how: str
 
 
 SUBJECTS: Final = {
-    "dispatch": Subject(dispatch.CASES, dispatch.tables),
-    "capture": Subject(capture.CASES, capture.tables),
+    "dispatch": Subject(
+        dispatch.CASES,
+        dispatch.tables,
+        "Each figure is the least of {rounds} turns within this process; in a turn every subject of a row runs for about a millisecond. "
+        "Differences are of such minima, good to some 10 ns. Results of others are compared with NumPy's.",
+    ),
+    "capture": Subject(
+        capture.CASES,
+        capture.tables,
+        f"Each figure is the least of {{rounds}} turns, but at most {capture.TURNS} of ours, {capture.PEER_TURNS} of others, {capture.FRESH_TURNS} fresh processes of ours, {capture.FRESH_PEER_TURNS} of others. "
+        "A first call compiles a copy of the function that nothing is known of; caches on disk are off.",
+    ),
 }
-
-HOW: Final = (
-    "Each figure is the least of {rounds} turns within this one process; in a turn every subject of a row runs for about a millisecond. "
-    "Differences are of such minima, good to some 10 ns."
-)
 
 
 def run(
@@ -60,20 +66,20 @@ def run(
     fail
         What is told about a name that there is not; it does not return.
     """
-    cases_of = SUBJECTS[subject].cases
+    measures = SUBJECTS[subject]
     for name in cases:
-        if name not in cases_of:
-            fail(f"--case: one of {', '.join(map(repr, cases_of))} is expected, not {name!r}")
-    chosen = cases or cases_of
+        if name not in measures.cases:
+            fail(f"--case: one of {', '.join(map(repr, measures.cases))} is expected, not {name!r}")
+    chosen = cases or measures.cases
     facts = machine()
     print("; ".join(f"{name} {value}" for name, value in facts.items()))
     asked = PEERS if peers else ()
     measured = []
-    for table in SUBJECTS[subject].tables(chosen, rounds, asked):
+    for table in measures.tables(chosen, rounds, asked):
         show(table)
         measured.append(table)
     facts |= {peer.module: version(peer) or "not installed" for peer in asked}
-    how = HOW.format(rounds=rounds)
+    how = measures.how.format(rounds=rounds)
     print(f"\n{how}")
     if asked:
         print("; ".join(f"{peer.module} {facts[peer.module]}" for peer in asked))

@@ -42,6 +42,11 @@ class Peer:
     module: str
     compile: Callable[[Function], Function]
 
+    @property
+    def installed(self) -> bool:
+        """Whether its module can be imported; it is not."""
+        return importlib.util.find_spec(self.module) is not None
+
 
 def rebound(function: Function, **names: object) -> types.FunctionType:
     """Return the function with other objects under these global names.
@@ -96,7 +101,7 @@ PEERS: Final = (
 
 def version(peer: Peer) -> str | None:
     """Return the version of an installed peer."""
-    if importlib.util.find_spec(peer.module) is None:
+    if not peer.installed:
         return None
     return str(importlib.import_module(peer.module).__version__)
 
@@ -122,7 +127,7 @@ def _difference(found: Any, expected: Any) -> str | None:
 
 def prepared(peer: Peer, calls: Sequence[Call]) -> list[Call] | Refusal:
     """Compile the functions of these calls with a peer, and check each result; or say why not."""
-    if importlib.util.find_spec(peer.module) is None:
+    if not peer.installed:
         return Refusal("not installed")
     os.environ.setdefault("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "1")
     try:
