@@ -1,11 +1,12 @@
 """The command line, ``python -m bcjit``: one subcommand a table row; it checks words and leaves the work to others.
 
-``run`` runs a script with the hook on, ``backends`` lists the backends.
+``run`` runs a script with the hook on, ``backends`` lists the backends, ``bench`` measures what calls and first calls cost here.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -58,9 +59,45 @@ def _parser() -> _Parser:
     commands.add_parser(
         "backends", help="list the backends", description="List the backends, one a line."
     )
+    _add_bench(commands.add_parser)
     return parser
 
 
+def _count(word: str) -> int:
+    if not word.isdecimal() or int(word) < 1:
+        raise argparse.ArgumentTypeError(
+            f"a number of turns, at least 1, is expected, not {word!r}"
+        )
+    return int(word)
+
+
+def _add_bench(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
+    command = add_parser(
+        "bench",
+        allow_abbrev=False,
+        help="measure what calls (dispatch) or first calls (capture) cost here",
+        description="Print what calls or first calls cost here, beside what was promised and beside other compilers.",
+    )
+    command.add_argument("subject", choices=_SUBJECTS, help="what is measured")
+    command.add_argument(
+        "--rounds", type=_count, default=300, metavar="N", help="turns that each minimum is of"
+    )
+    command.add_argument(
+        "--case",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="this case only; may be given again",
+    )
+    command.add_argument(
+        "--no-peers",
+        action="store_true",
+        help="leave numba, jax and torch out where they are installed",
+    )
+    command.add_argument("--json", metavar="FILE", help="write the figures to a file too")
+
+
+_SUBJECTS: Final = ("dispatch", "capture")
 _VALUED: Final = ("--backend",)
 _TARGETS: Final = {"-m": "module", "-c": "code"}
 
@@ -111,7 +148,7 @@ def main(words: Sequence[str]) -> None:
     else:
         given, unknown = parser.parse_known_args(words)
     if given.command is None:
-        parser.error("a command is expected: run or backends")
+        parser.error("a command is expected: run, backends or bench")
     prog = f"{parser.prog} {given.command}"
 
     def fail(message: str) -> NoReturn:
@@ -121,6 +158,17 @@ def main(words: Sequence[str]) -> None:
         fail(f"{unknown[0]}: an option of {given.command} is expected, there is no such option")
     if given.command == "backends":
         print("\n".join(list_backends()))
+        return
+    if given.command == "bench":
+        # Late: a script under `run` shares the interpreter, and has no use for it.
+        importlib.import_module("bcjit.bench").run(
+            given.subject,
+            rounds=given.rounds,
+            cases=given.case,
+            peers=not given.no_peers,
+            json_file=given.json,
+            fail=fail,
+        )
         return
     try:
         get_backend(given.backend)

@@ -1,25 +1,24 @@
-"""``python -m benchmarks [name ...]``: every figure that was promised, beside what is measured now."""
+"""``python -m benchmarks [name ...]``: figures that were promised, beside what is measured now.
+
+Those of calls and first calls are ``python -m bcjit bench dispatch`` and ``python -m bcjit bench capture``.
+"""
 
 from __future__ import annotations
 
 import argparse
 
+from bcjit.bench.measure import show
 from benchmarks import (
-    bench_call_overhead,
-    bench_first_call,
     bench_guards,
     bench_import,
     bench_loops,
     bench_thousand,
 )
-from benchmarks.measure import show
 
 MODULES = {
-    "call": bench_call_overhead,
     "guards": bench_guards,
     "thousand": bench_thousand,
     "loops": bench_loops,
-    "first": bench_first_call,
     "import": bench_import,
 }
 

@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from bcjit.bench.measure import Row, nanoseconds
 from bcjit.dims import Relation, Symbol
 from bcjit.errors import SourceLine
 from bcjit.guards import (
@@ -21,7 +22,6 @@ from bcjit.guards import (
     SymbolicRelation,
     compile_guards,
 )
-from benchmarks.measure import Row, nanoseconds
 
 WHY: Final = SourceLine("bench.py", 1, "f")
 SETTING: Final = {"limit": 3}

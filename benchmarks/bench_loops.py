@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from benchmarks.measure import Function, Row, captured, nanoseconds
+from bcjit.bench.measure import Function, Row, captured, nanoseconds
 
 Make = Callable[[], tuple[object, ...]]
 

@@ -10,8 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from benchmarks.bench_call_overhead import add_one, branch, five_arrays, ten_operations
-from benchmarks.measure import Function, Row, captured, nanoseconds
+from bcjit.bench.measure import Function, Row, captured, nanoseconds
+from bcjit.bench.programs import add_one, branch, five_arrays, standardised, ten_operations
 
 LOG: Final[list[float]] = []
 
@@ -25,11 +25,6 @@ class Layer:
 
 
 LAYER: Final = Layer(np.linspace(0, 1, 1000))
-
-
-def standardised(x):
-    """Reductions and broadcasting."""
-    return (x - x.mean()) / (x.std() + 1e-9)
 
 
 def softmax(x):

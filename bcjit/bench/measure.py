@@ -1,0 +1,115 @@
+"""How everything here is measured: minima of several subjects in turns, and rows of a table of targets.
+
+A figure is the least time of a call over many turns. In a turn each subject runs for about a millisecond, one behind the
+other, so that a busy machine or a changing clock disturbs all alike: ratios and differences are of minima of one run.
+"""
+
+from __future__ import annotations
+
+import timeit
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from bcjit.api import compile as compile_function
+
+__all__ = ["Call", "Function", "Row", "captured", "in_turns", "nanoseconds", "show", "timer"]
+
+Function = Callable[..., Any]
+SLICE: Final = 1e-3  # seconds for which a subject runs in a turn
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call, written as a program would write it: ``function(*args, **keywords)``, or of a method of an object."""
+
+    function: Any
+    args: tuple[Any, ...] = ()
+    keywords: dict[str, Any] = field(default_factory=dict)
+    method: str = ""
+
+    def __call__(self) -> Any:
+        """Make it, once and not timed."""
+        function = getattr(self.function, self.method) if self.method else self.function
+        return function(*self.args, **self.keywords)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table."""
+
+    what: str
+    target: float | None  # at most; None where nothing was promised
+    measured: float
+    unit: str
+    note: str = ""
+
+    @property
+    def met(self) -> bool:
+        """Whether the figure is within its target."""
+        return self.target is None or self.measured <= self.target
+
+
+def captured(function: Function, args: tuple[object, ...], *, calls: int = 1) -> Any:
+    """Compile a function for the eager backend and call it; that nothing was captured is an error, not a good figure."""
+    compiled = compile_function(function, backend="eager")
+    for _ in range(calls):
+        compiled(*args)
+    if not compiled.graphs:
+        raise SystemExit(f"{function.__name__}: nothing was captured, so nothing can be measured")
+    return compiled
+
+
+def timer(*calls: Call) -> timeit.Timer:
+    """Return what times these calls, made one after the other."""
+    names: dict[str, Any] = {}
+    lines = []
+    for i, call in enumerate(calls):
+        names[f"f{i}"] = call.function
+        written = []
+        for j, (keyword, value) in enumerate(
+            [*(("", arg) for arg in call.args), *call.keywords.items()]
+        ):
+            names[f"a{i}_{j}"] = value
+            written.append(f"{keyword}{'=' * bool(keyword)}a{i}_{j}")
+        lines.append(f"f{i}{'.' * bool(call.method)}{call.method}({', '.join(written)})")
+    return timeit.Timer("\n".join(lines), globals=names)
+
+
+def _number(timer: timeit.Timer) -> int:
+    """How often a statement runs in a turn."""
+    number = 1
+    # The least of three, or a first run that is slow by itself makes the turns too short.
+    while (spent := min(timer.repeat(3, number))) < SLICE / 4:
+        number *= 4
+    return max(1, round(number * SLICE / spent))
+
+
+def in_turns(timers: Sequence[timeit.Timer], rounds: int) -> list[float]:
+    """Return the least nanoseconds of each statement, measured in turns."""
+    numbers = [_number(timer) for timer in timers]
+    best = [float("inf")] * len(timers)
+    for _ in range(rounds):
+        for i, (timer, number) in enumerate(zip(timers, numbers, strict=True)):
+            best[i] = min(best[i], timer.timeit(number) / number)
+    return [seconds * 1e9 for seconds in best]
+
+
+def nanoseconds(
+    functions: Sequence[Function], args: tuple[object, ...], rounds: int
+) -> list[float]:
+    """Return the least nanoseconds of one call of each function, measured in turns."""
+    return in_turns([timer(Call(function, args)) for function in functions], rounds)
+
+
+def show(title: str, rows: Iterable[Row]) -> None:
+    """Print rows as a table."""
+    print(f"\n{title}\n")
+    print("| what | at most | measured | | |")
+    print("|---|---|---|---|---|")
+    for row in rows:
+        target = "" if row.target is None else f"{row.target:,.2f} {row.unit}"
+        verdict = "" if row.target is None else "met" if row.met else "missed"
+        print(
+            f"| {row.what} | {target} | {row.measured:,.2f} {row.unit} | {verdict} | {row.note} |"
+        )

@@ -1,0 +1,145 @@
+"""The same functions through other compilers, where they are installed: each is given NumPy arrays and gives NumPy arrays.
+
+A peer that is missing, cannot compile a function, or gives another result than NumPy is an entry of the table like any
+other: a `Refusal` says which. Compiling happens before anything is timed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import types
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from bcjit.bench.measure import Call, Function
+
+__all__ = ["PEERS", "TOLERANCE", "Peer", "Refusal", "prepared", "rebound", "version"]
+
+# A result may differ from NumPy's by so many units of relative precision of its dtype (compilers bring their own sin and exp).
+TOLERANCE: Final = 64
+REASON_LENGTH: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why there is no figure."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Another compiler: how it is asked to compile a function of NumPy arrays."""
+
+    name: str
+    key: str  # in the data
+    module: str
+    compile: Callable[[Function], Function]
+
+    @property
+    def installed(self) -> bool:
+        """Whether its module can be imported; it is not."""
+        return importlib.util.find_spec(self.module) is not None
+
+
+def rebound(function: Function, **names: object) -> types.FunctionType:
+    """Return the function with other objects under these global names.
+
+    Its code is a copy: peers keep what they compiled by code object, and find it in the globals it was made with.
+    """
+    assert isinstance(function, types.FunctionType)
+    made = types.FunctionType(
+        function.__code__.replace(),
+        {**function.__globals__, **names},
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    made.__module__ = function.__module__
+    return made
+
+
+def _numba(function: Function) -> Function:
+    numba = importlib.import_module("numba")
+    compiled: Function = numba.njit(rebound(function))
+    return compiled
+
+
+def _jax(function: Function) -> Function:
+    jax = importlib.import_module("jax")
+    jax.config.update("jax_enable_x64", True)  # or float64 would become float32
+    jitted = jax.jit(rebound(function, np=importlib.import_module("jax.numpy")))
+    return lambda *args: np.asarray(jitted(*args))
+
+
+def _torch(backend: str) -> Callable[[Function], Function]:
+    def compile_function(function: Function) -> Function:
+        torch = importlib.import_module("torch")
+        dynamo = importlib.import_module("torch._dynamo")
+        # Kinds of arguments that other cases have compiled count against one limit.
+        compiled: Function = torch.compile(
+            rebound(function, graph_break=dynamo.graph_break), backend=backend
+        )
+        return compiled
+
+    return compile_function
+
+
+PEERS: Final = (
+    Peer("numba", "numba", "numba", _numba),
+    Peer("jax", "jax", "jax", _jax),
+    Peer("torch", "torch_inductor", "torch", _torch("inductor")),
+    Peer("torch eager", "torch_eager", "torch", _torch("eager")),
+)
+
+
+def version(peer: Peer) -> str | None:
+    """Return the version of an installed peer."""
+    if not peer.installed:
+        return None
+    return str(importlib.import_module(peer.module).__version__)
+
+
+def _one_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    # numba names the pipeline in its first line, and the reason below
+    useful = [line for line in lines if not line.startswith(("Failed in", "During:", "File "))]
+    text = f"{type(error).__name__}: {(useful or lines or [''])[0]}".removesuffix(": ")
+    return text if len(text) <= REASON_LENGTH else f"{text[: REASON_LENGTH - 1]}…"
+
+
+def _difference(found: Any, expected: Any) -> str | None:
+    found, expected = np.asarray(found), np.asarray(expected)
+    if found.dtype != expected.dtype or found.shape != expected.shape:
+        return f"it gives {found.dtype}{found.shape}, NumPy {expected.dtype}{expected.shape}"
+    inexact = np.issubdtype(expected.dtype, np.inexact)
+    tolerance = float(TOLERANCE * np.finfo(expected.dtype).eps) if inexact else 0.0
+    if not np.allclose(found, expected, rtol=tolerance, atol=0.0, equal_nan=True):
+        return "it gives another value than NumPy"
+    return None
+
+
+def prepared(peer: Peer, calls: Sequence[Call]) -> list[Call] | Refusal:
+    """Compile the functions of these calls with a peer, and check each result; or say why not."""
+    if not peer.installed:
+        return Refusal("not installed")
+    os.environ.setdefault("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "1")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            functions = {call.function: peer.compile(call.function) for call in calls}
+            made = [replace(call, function=functions[call.function]) for call in calls]
+            for _ in range(3):  # a peer may compile again when it sees another kind of argument
+                for call, plain in zip(made, calls, strict=True):
+                    problem = _difference(call(), plain())
+                    if problem is not None:
+                        return Refusal(f"cannot: {problem}")
+    except Exception as error:  # noqa: BLE001 - whatever a peer raises is its answer
+        return Refusal(f"cannot: {_one_line(error)}")
+    return made

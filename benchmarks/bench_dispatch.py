@@ -1,0 +1,22 @@
+"""What ``python -m bcjit bench dispatch`` measures, for asv to record over commits."""
+
+from __future__ import annotations
+
+from bcjit.bench.dispatch import CALLS, eager_calls
+
+
+class WholeCalls:
+    """``time_call`` by case and by how it runs."""
+
+    params = (tuple(CALLS), ("plain", "eager"))
+    param_names = ("case", "run")
+
+    def setup(self, title: str, run: str) -> None:
+        """Compile and capture, outside what is timed."""
+        case = CALLS[title]
+        self.calls = list(case.calls) if run == "plain" else eager_calls(case)
+
+    def time_call(self, _title: str, _run: str) -> None:
+        """The calls of the case, one each."""
+        for call in self.calls:
+            call()
