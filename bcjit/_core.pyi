@@ -29,6 +29,9 @@ class Entry:
     Nothing else may own ``code``: the entry then answers to the cycle collector for its constants.
     The graph calls that the code uses must be constants of it. ``direct``: all the code does is to return the only
     output of its only graph, called with the values in these places; the code is then not run at all.
+    ``hand_over``: all the code does is to call its only graph and to hand over to the next part: (places of the values that
+    the graph takes, count of its outputs, the output whose truth says which side, or -1, sides, literals). A side is
+    (part, places of its values), the true one first; a place below 0 is an output or, behind those, a literal.
     ``judged``: the cost model times whole calls through it and the plain function's, and keeps to the faster.
     """
 
@@ -41,6 +44,14 @@ class Entry:
         tag: object,
         direct: tuple[int, ...] | None = None,
         judged: bool = False,
+        hand_over: tuple[
+            tuple[int, ...],
+            int,
+            int,
+            tuple[tuple[object, tuple[int, ...]], ...],
+            tuple[object, ...],
+        ]
+        | None = None,
     ) -> None: ...
     @property
     def guards(self) -> GuardTree: ...
@@ -52,6 +63,8 @@ class Entry:
     def on_bailout(self) -> _OnBailOut | None: ...
     @property
     def tag(self) -> Any: ...
+    @property
+    def hand_over(self) -> tuple[Any, ...] | None: ...
     @property
     def verdicts(self) -> tuple[tuple[int, int, bool, float, float, int, int], ...]:
         """Of each range of sizes judged: lowest, highest or -1, plain?, seconds plain and compiled, samples of both."""

@@ -207,6 +207,11 @@ class BailOuts:
         self.backend = backend
         self.own = is_generated(function)
 
+    @property
+    def resumes(self) -> bool:
+        """Whether plain code goes on in the middle of the part, since something visible has happened by then."""
+        return bool(self.records) or self.end is not None
+
     def __call__(
         self,
         entry: Entry,
@@ -223,7 +228,7 @@ class BailOuts:
             raise exc
         if not self.own and not isinstance(exc, FlagRaised):
             self._backend_failed(exc)
-        if not self.records and self.end is None:
+        if not self.resumes:
             return None
         located = locate_failure(exc, self.function)
         if located is None:

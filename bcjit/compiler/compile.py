@@ -339,6 +339,8 @@ class FunctionCompiler:
             record,
             residual.direct,
             _is_judged(self, found.spec),
+            # Where its truth were none after all, the part would be done again.
+            None if bailouts and bailouts[0].resumes else residual.hand_over,
         )
 
 

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from types import CodeType
-from typing import Final, cast
+from typing import Final
 
 from bcjit import _core
 from bcjit.bytecode import FOR_ITERS, Instruction, Op, Position, Region, stack_effect
+from bcjit.compiler.hand_over import HandOver, Side, hand_over, jump_of, places_of
 from bcjit.compiler.recipes import (
     FromGraph,
     FromSource,
@@ -29,7 +30,7 @@ from bcjit.compiler.restore import (
 )
 from bcjit.dims import Expr
 from bcjit.fx_graph import Node
-from bcjit.guards import SourceKind
+from bcjit.guards import Source, SourceKind
 from bcjit.records import dataclass
 from bcjit.symbolic_vm import BreakExit, Capture, PartSpec, ReturnExit, State
 from bcjit.symbolic_vm.values import UNBOUND, SymValue
@@ -46,7 +47,6 @@ _CONDITIONAL: Final = frozenset(
         Op.JUMP_IF_FALSE_OR_POP,
     }
 )
-MOST_DIRECT: Final = 24  # BCJIT_SMALL_VALUES of csrc/core.h
 _LEAVES: Final = frozenset({Op.RETURN_VALUE, Op.RAISE_VARARGS, Op.RERAISE})
 _DONE: Final = object()  # what an exhausted iterator gives
 
@@ -61,6 +61,7 @@ class Residual:
     next_parts: tuple[object, ...]
     # The places of the values that the graph takes, when all the code does is to return its only output; else None.
     direct: tuple[int, ...] | None = None
+    hand_over: HandOver | None = None  # where the code does no more than that
 
 
 def continuations_end(capture: Capture) -> bool:
@@ -135,6 +136,7 @@ class _Writer(ValueWriter):
     ) -> None:
         super().__init__(capture, inputs, graph_call, get_part, callee_tag)
         self._handlers: list[_Handler] = []
+        self._handed: HandOver | None = None
         listing = capture.frame.listing
         offset = capture.spec.offset
         self._start_region = None if offset is None else listing[listing.index_of(offset)].handler
@@ -167,6 +169,7 @@ class _Writer(ValueWriter):
             continuations_end(self.capture),
             tuple(self.next_parts),
             direct,
+            self._handed,
         )
 
     def _direct(self, value: Recipe) -> tuple[int, ...] | None:
@@ -175,13 +178,7 @@ class _Writer(ValueWriter):
             return None
         if self._start_region is not None:
             return None
-        places = []
-        for source in self._input_set.values():
-            if source.kind is not SourceKind.LOCAL:
-                return None
-            place, _ = cast("tuple[int, str]", source.key)
-            places.append(place)
-        return tuple(places) if len(places) <= MOST_DIRECT else None
+        return places_of(list(self._input_set.values()))
 
     def _enter(self) -> None:
         """Call the graph and keep its outputs in temporaries."""
@@ -299,6 +296,33 @@ class _Writer(ValueWriter):
             self.builder.delete_fast(name)
         self._drop_stack_arguments()
         self._run_group(end, _nulls(lower), _nulls(operands), bound)
+        if not steps and not self.cell_names and self._start_region is None:
+            self._hand_over_at_once(end, operands, lower, dict(variables), bound)
+
+    def _hand_over_at_once(
+        self,
+        end: BreakExit,
+        operands: list[Recipe],
+        lower: list[Recipe],
+        variables: dict[str, Recipe],
+        bound: set[str],
+    ) -> None:
+        """Say what is handed over, if the instruction that broke does no more than to jump."""
+        group = self.capture.frame.listing.group_at(end.instruction.offset)
+        jump = jump_of(group[group.index(end.instruction) :])
+        if jump is None or not self.outputs:
+            return
+        own = {name: place for place, name in enumerate(self.capture.spec.value_names)}
+        values = [
+            variables.get(name) or FromSource(Source(SourceKind.LOCAL, (own[name], name)))
+            for name in self.code.co_varnames
+            if name in bound
+        ]
+        sides = [Side(part, (*values, *lower)) for part in self.next_parts]
+        if jump is Op.POP_JUMP_IF_TRUE:  # what comes next is the side where it is false
+            sides.reverse()
+        test = operands[0] if operands else None
+        self._handed = hand_over(self._input_set, self.outputs, test, sides)
 
     def _drop_stack_arguments(self) -> None:
         for name in self.capture.spec.stack_names:

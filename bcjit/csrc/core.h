@@ -42,6 +42,21 @@ void bcjit_values_clear(Values *values);
 PyObject *bcjit_values_tuple(PyObject *const *items, Py_ssize_t n);
 
 /* ---- part.c: Entry and Part ------------------------------------------------------------------ */
+typedef struct {                            /* a part that an entry leads to, and its values */
+    PyObject *part;                         /* borrowed from the entry's hand_over */
+    Py_ssize_t n;
+    Py_ssize_t places[BCJIT_SMALL_VALUES];  /* of values; -1 - i: output i, and behind those literal i */
+} Side;
+
+typedef struct {                            /* what an entry's code does, where C does it */
+    Py_ssize_t n_arguments;
+    Py_ssize_t arguments[BCJIT_SMALL_VALUES];
+    Py_ssize_t n_outputs;
+    Py_ssize_t test;                        /* the output that chooses the side; -1: there is one side */
+    Side sides[2];                          /* where it is true, where it is false */
+    PyObject *literals;                     /* tuple, borrowed likewise */
+} HandOver;
+
 typedef struct {
     PyObject_HEAD
     PyObject *guards;                       /* GuardTree */
@@ -59,6 +74,8 @@ typedef struct {
     char returns;
     char plain;
     struct Trial *trial;                    /* NULL: it is used whether it pays or not */
+    HandOver *hand_over;                    /* NULL: the code is run */
+    PyObject *hand_over_spec;               /* owns what is in it; or NULL */
     PyObject *weakrefs;
 } Entry;
 
@@ -232,6 +249,9 @@ PyObject *bcjit_bail_out(Entry *entry, State *state, PyObject *func, PyObject *h
 PyObject *bcjit_after_entry(Part *part, PyObject *func, Entry *entry, PyObject *result,
                             PyObject *const *values, Py_ssize_t n, Values *owned,
                             PyObject *handled);
+/* Of an entry with a hand_over: does what its code would do, and makes the state of the next part; false with an error set. */
+bool bcjit_hand_over(PyThreadState *ts, Entry *entry, PyObject *func, PyObject *const *values,
+                     State *next);
 /* Runs the part named by an entry's tuple (stolen) and all that follow. */
 PyObject *bcjit_follow(PyObject *next, PyObject *func);
 /* Runs the state's part and all that follow; clears the state. */
@@ -264,6 +284,11 @@ PyObject *bcjit_enable_vectorcall(PyObject *module, PyObject *cls);
 extern PyTypeObject BcjitGraphCall_Type;
 extern PyTypeObject BcjitBailOut_Type;
 int bcjit_graphcall_init(void);
+/* Sets a BailOut in place of the error that is set, if that is an Exception. */
+void bcjit_bail_out_of(PyObject *graph_call);
+/* What the graph gives, as it gives it; whether that is its only output, not a tuple. */
+PyObject *bcjit_run_graph(PyObject *graph_call, PyObject *const *args, Py_ssize_t n);
+bool bcjit_graph_is_single(PyObject *graph_call);
 /* The graph's only output for n arguments. */
 PyObject *bcjit_call_graph(PyObject *graph_call, PyObject *const *args, Py_ssize_t n);
 PyObject *bcjit_set_error_state_mapper(PyObject *module, PyObject *args);

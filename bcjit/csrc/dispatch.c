@@ -68,7 +68,18 @@ static PyObject *run_entry(Call *call, Entry *entry, PyObject *closure, PyObject
 {
     Dispatcher *self = call->self;
     PyObject *handled = Py_XNewRef(*bcjit_handled_exception(call->ts));
-    PyObject *result = bcjit_entry_run(call->ts, entry, self->fn, closure, values, n, call->bound);
+    PyObject *result = NULL;
+    if (entry->hand_over != NULL) {
+        State next;
+        if (BCJIT_LIKELY(bcjit_hand_over(call->ts, entry, self->fn, values, &next))) {
+            Py_XDECREF(handled);
+            drop_bound(call);
+            return bcjit_drive_state(&next, self->fn);
+        }
+    }
+    else {
+        result = bcjit_entry_run(call->ts, entry, self->fn, closure, values, n, call->bound);
+    }
     if (BCJIT_UNLIKELY(result == NULL || !entry->returns)) {
         result = bcjit_after_entry(self->part, self->fn, entry, result, values, n, call->bound,
                                    handled);

@@ -224,6 +224,70 @@ static PyObject *run_direct(PyThreadState *ts, Entry *entry, PyObject *func,
     return result;
 }
 
+/* The outputs, as the graph gives them, and the literals, by one number. */
+static PyObject *given(const HandOver *hand_over, PyObject *outputs, bool single, Py_ssize_t i)
+{
+    if (i < hand_over->n_outputs) {
+        return single ? outputs : PyTuple_GET_ITEM(outputs, i);
+    }
+    return PyTuple_GET_ITEM(hand_over->literals, i - hand_over->n_outputs);
+}
+
+static void take_side(const HandOver *hand_over, const Side *side, PyObject *const *values,
+                      PyObject *outputs, bool single, State *next)
+{
+    next->part = (Part *)Py_NewRef(side->part);
+    next->closure = NULL;
+    next->values.items = next->values.small;
+    next->values.n = side->n;
+    for (Py_ssize_t i = 0; i < side->n; i++) {
+        Py_ssize_t place = side->places[i];
+        next->values.small[i] = Py_NewRef(
+            place >= 0 ? values[place] : given(hand_over, outputs, single, -1 - place));
+    }
+}
+
+bool bcjit_hand_over(PyThreadState *ts, Entry *entry, PyObject *func, PyObject *const *values,
+                     State *next)
+{
+    const HandOver *hand_over = entry->hand_over;
+    PyObject *arguments[BCJIT_SMALL_VALUES];
+    for (Py_ssize_t i = 0; i < hand_over->n_arguments; i++) {
+        arguments[i] = values[hand_over->arguments[i]];
+    }
+    int token = bcjit_enter_call(ts);
+    if (token < 0) {
+        return false;
+    }
+    PyObject *outputs = bcjit_run_graph(entry->graph_call, arguments, hand_over->n_arguments);
+    bcjit_leave_call(ts, token);
+    if (BCJIT_UNLIKELY(outputs == NULL)) {
+        if (!bcjit_is_bailout()) {
+            add_to_traceback(ts, entry, ((PyFunctionObject *)func)->func_globals);
+        }
+        return false;
+    }
+    bool single = bcjit_graph_is_single(entry->graph_call);
+    if (!single && BCJIT_UNLIKELY(!PyTuple_CheckExact(outputs) ||
+                                  PyTuple_GET_SIZE(outputs) != hand_over->n_outputs)) {
+        PyErr_Format(PyExc_ValueError, "bcjit: a graph must return a tuple of %zd outputs, not %.100R",
+                     hand_over->n_outputs, outputs);
+        Py_DECREF(outputs);
+        return false;
+    }
+    int chosen = hand_over->test < 0
+                     ? 1
+                     : PyObject_IsTrue(given(hand_over, outputs, single, hand_over->test));
+    if (chosen < 0) {
+        bcjit_bail_out_of(entry->graph_call);
+    }
+    else {
+        take_side(hand_over, &hand_over->sides[chosen ? 0 : 1], values, outputs, single, next);
+    }
+    Py_DECREF(outputs);
+    return chosen >= 0;
+}
+
 PyObject *bcjit_entry_run(PyThreadState *ts, Entry *entry, PyObject *func, PyObject *closure,
                           PyObject *const *values, Py_ssize_t n, Values *held_values)
 {
@@ -384,6 +448,53 @@ static Entry *entry_for(PyThreadState *ts, State *state, PyObject *func)
     return entry;
 }
 
+/* The next state takes the place of one whose part is done. */
+static void replace_state(State *state, State *next)
+{
+    bcjit_state_clear(state);               /* finalizers may run */
+    state->part = next->part;
+    state->closure = next->closure;
+    state->values.n = next->values.n;
+    memcpy(state->values.small, next->values.small, (size_t)next->values.n * sizeof(PyObject *));
+}
+
+/* One part. true: the state is that of the next one; false: the state is cleared, and *result is what
+ * the call gives. */
+static bool step(PyThreadState *ts, Entry *entry, State *state, PyObject *func, PyObject **result)
+{
+    PyObject *handled = Py_XNewRef(*bcjit_handled_exception(ts));
+    bool goes_on;
+    if (entry->hand_over != NULL) {
+        State next;
+        goes_on = bcjit_hand_over(ts, entry, func, state->values.items, &next);
+        *result = NULL;
+        if (BCJIT_LIKELY(goes_on)) {
+            replace_state(state, &next);
+            Py_XDECREF(handled);
+            return true;
+        }
+    }
+    else {
+        *result = bcjit_entry_run(ts, entry, func, state->closure, state->values.items,
+                                  state->values.n, &state->values);
+        goes_on = *result != NULL && !entry->returns;
+    }
+    if (*result == NULL && bcjit_is_bailout()) {
+        *result = bcjit_bail_out(entry, state, func, handled);
+    }
+    else {
+        bcjit_state_clear(state);
+    }
+    Py_XDECREF(handled);
+    if (goes_on) {
+        PyObject *next = *result;
+        goes_on = state_load(state, next) == 0;
+        *result = NULL;
+        Py_DECREF(next);
+    }
+    return goes_on;
+}
+
 PyObject *bcjit_drive_state(State *state, PyObject *func)
 {
     PyThreadState *ts = PyThreadState_Get();
@@ -396,25 +507,11 @@ PyObject *bcjit_drive_state(State *state, PyObject *func)
             }
             return run_plain_state(state, func);
         }
-        PyObject *handled = Py_XNewRef(*bcjit_handled_exception(ts));
-        PyObject *result = bcjit_entry_run(ts, entry, func, state->closure, state->values.items,
-                                           state->values.n, &state->values);
-        bool done = result == NULL || entry->returns;
-        if (result == NULL && bcjit_is_bailout()) {
-            result = bcjit_bail_out(entry, state, func, handled);
-        }
-        else {
-            bcjit_state_clear(state);
-        }
-        Py_XDECREF(handled);
+        PyObject *result;
+        bool goes_on = step(ts, entry, state, func, &result);
         Py_DECREF(entry);
-        if (done) {
+        if (!goes_on) {
             return result;
-        }
-        int failed = state_load(state, result);
-        Py_DECREF(result);
-        if (failed < 0) {
-            return NULL;
         }
     }
 }

@@ -251,6 +251,15 @@ static PyObject *GraphCall_vectorcall(PyObject *callable, PyObject *const *args,
     return result;
 }
 
+void bcjit_bail_out_of(PyObject *graph_call) { bail_out((GraphCall *)graph_call); }
+
+bool bcjit_graph_is_single(PyObject *graph_call) { return ((GraphCall *)graph_call)->single; }
+
+PyObject *bcjit_run_graph(PyObject *graph_call, PyObject *const *args, Py_ssize_t n)
+{
+    return GraphCall_vectorcall(graph_call, args, (size_t)n, NULL);
+}
+
 PyObject *bcjit_call_graph(PyObject *graph_call, PyObject *const *args, Py_ssize_t n)
 {
     PyObject *outputs = GraphCall_vectorcall(graph_call, args, (size_t)n, NULL);

@@ -53,15 +53,81 @@ static int parse_direct(Entry *self, PyObject *direct)
     return 0;
 }
 
+static bool parse_places(PyObject *tuple, Py_ssize_t low, Py_ssize_t high, Py_ssize_t *n,
+                         Py_ssize_t *places)
+{
+    if (!PyTuple_CheckExact(tuple) || PyTuple_GET_SIZE(tuple) > BCJIT_SMALL_VALUES) {
+        return false;
+    }
+    *n = PyTuple_GET_SIZE(tuple);
+    for (Py_ssize_t i = 0; i < *n; i++) {
+        places[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(tuple, i));
+        if (places[i] < low || places[i] >= high || PyErr_Occurred()) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool parse_side(Side *side, PyObject *given, Py_ssize_t low, Py_ssize_t high)
+{
+    PyObject *places;
+    return PyTuple_CheckExact(given) &&
+           PyArg_ParseTuple(given, "O!O", &BcjitPart_Type, &side->part, &places) &&
+           parse_places(places, low, high, &side->n, side->places);
+}
+
+static bool parse_hand_over_spec(HandOver *to, PyObject *spec, Py_ssize_t n_values)
+{
+    PyObject *arguments, *sides;
+    if (!PyTuple_CheckExact(spec) ||
+        !PyArg_ParseTuple(spec, "OnnO!O!", &arguments, &to->n_outputs, &to->test, &PyTuple_Type,
+                          &sides, &PyTuple_Type, &to->literals)) {
+        return false;
+    }
+    Py_ssize_t low = -to->n_outputs - PyTuple_GET_SIZE(to->literals);
+    if (to->n_outputs < 1 || to->test < -1 || to->test >= to->n_outputs ||
+        PyTuple_GET_SIZE(sides) != (to->test < 0 ? 1 : 2) ||
+        !parse_places(arguments, 0, n_values, &to->n_arguments, to->arguments)) {
+        return false;
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(sides); i++) {
+        if (!parse_side(&to->sides[i], PyTuple_GET_ITEM(sides, i), low, n_values)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int parse_hand_over(Entry *self, PyObject *spec)
+{
+    self->hand_over = PyMem_Calloc(1, sizeof(HandOver));
+    if (self->hand_over == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    self->hand_over_spec = Py_NewRef(spec);
+    if (self->graph_call == NULL || self->returns ||
+        !parse_hand_over_spec(self->hand_over, spec, self->code->co_argcount)) {
+        if (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_TypeError)) {
+            PyErr_SetString(PyExc_ValueError,
+                            "hand_over: (arguments, outputs, test, sides, literals) of code with "
+                            "one graph that does not return");
+        }
+        return -1;
+    }
+    return 0;
+}
+
 static int Entry_init(Entry *self, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"guards", "code", "returns", "on_bailout", "tag", "direct",
-                            "judged", NULL};
-    PyObject *guards, *code, *on_bailout, *tag, *direct = Py_None;
+                            "judged", "hand_over", NULL};
+    PyObject *guards, *code, *on_bailout, *tag, *direct = Py_None, *hand_over = Py_None;
     int returns, judged = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!pOO|Op:Entry", names, &BcjitGuardTree_Type,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!pOO|OpO:Entry", names, &BcjitGuardTree_Type,
                                      &guards, &PyCode_Type, &code, &returns, &on_bailout, &tag,
-                                     &direct, &judged)) {
+                                     &direct, &judged, &hand_over)) {
         return -1;
     }
     if (direct != Py_None && !PyTuple_CheckExact(direct)) {
@@ -80,6 +146,9 @@ static int Entry_init(Entry *self, PyObject *args, PyObject *kwargs)
     self->tag = Py_NewRef(tag);
     self->n_direct = -1;
     self->trial = judged ? bcjit_trial_new() : NULL;
+    if (hand_over != Py_None && parse_hand_over(self, hand_over) < 0) {
+        return -1;
+    }
     return direct == Py_None ? 0 : parse_direct(self, direct);
 }
 
@@ -104,6 +173,7 @@ static int Entry_traverse(Entry *self, visitproc visit, void *arg)
     Py_VISIT(self->on_bailout);
     Py_VISIT(self->tag);
     Py_VISIT(self->function);
+    Py_VISIT(self->hand_over_spec);
     return Entry_visit_constants(self, visit, arg);
 }
 
@@ -114,6 +184,10 @@ static int Entry_clear(Entry *self)
     Py_CLEAR(self->guards);
     Py_CLEAR(self->on_bailout);
     Py_CLEAR(self->tag);
+    HandOver *hand_over = self->hand_over;
+    self->hand_over = NULL;                 /* what it borrows goes */
+    PyMem_Free(hand_over);
+    Py_CLEAR(self->hand_over_spec);
     return 0;
 }
 
@@ -135,6 +209,8 @@ static PyMemberDef Entry_members[] = {
     {"on_bailout", T_OBJECT, offsetof(Entry, on_bailout), READONLY,
      "Asked where to resume when a graph fails."},
     {"tag", T_OBJECT_EX, offsetof(Entry, tag), READONLY, "The owner's."},
+    {"hand_over", T_OBJECT, offsetof(Entry, hand_over_spec), READONLY,
+     "What the code does, where that is no more than to hand over to the next part; or None."},
     {"returns", T_BOOL, offsetof(Entry, returns), READONLY,
      "Whether the code returns the function's value."},
     {"hits", T_PYSSIZET, offsetof(Entry, hits), 0, "How often the guards held."},
