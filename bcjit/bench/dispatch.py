@@ -58,10 +58,10 @@ class EntryCase:
 
 
 ENTRIES: Final = {
-    "1 array": EntryCase(in_one, arrays(1), 100),
-    "3 arrays": EntryCase(in_three, arrays(3), 150),
-    "5 arrays": EntryCase(in_five, arrays(5), 200),
-    "3 arrays, one written": EntryCase(into, arrays(3), 150),
+    "1 array": EntryCase(in_one, arrays(1), 100.0),
+    "3 arrays": EntryCase(in_three, arrays(3), 150.0),
+    "5 arrays": EntryCase(in_five, arrays(5), 200.0),
+    "3 arrays, one written": EntryCase(into, arrays(3), 150.0),
 }
 
 
@@ -251,7 +251,7 @@ def _kinds(*dtypes: type) -> tuple[Call, ...]:
 
 
 CALLS: Final = {
-    "x + 1": CallCase((Call(add_one, arrays(1)),), plus=200),
+    "x + 1": CallCase((Call(add_one, arrays(1)),), plus=200.0),
     "a + b": CallCase((Call(two_arrays, arrays(2)),)),
     "a + b + c": CallCase((Call(three_arrays, arrays(3)),)),
     "a + b + c + d + e": CallCase((Call(five_arrays, arrays(5)),), times=1600 / 1397),
