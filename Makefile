@@ -40,6 +40,8 @@ coverage: $(VENV)/.installed-dev
 	BCJIT_COVERAGE=1 $(BIN)/python -m pytest $(PYTEST_ARGS) --cov --cov-report=term --cov-report=html
 
 bench: $(VENV)/.installed-demo
+	$(BIN)/python -m bcjit bench dispatch
+	$(BIN)/python -m bcjit bench capture
 	$(BIN)/python -m benchmarks
 
 $(VENV)/.installed-demo: $(BUILD_INPUTS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bcjit.bench.dispatch import CALLS, eager_calls
+from bcjit.bench.dispatch import CALLS, compiled_calls
 
 
 class WholeCalls:
@@ -14,7 +14,7 @@ class WholeCalls:
     def setup(self, title: str, run: str) -> None:
         """Compile and capture, outside what is timed."""
         case = CALLS[title]
-        self.calls = list(case.calls) if run == "plain" else eager_calls(case)
+        self.calls = list(case.calls) if run == "plain" else compiled_calls(case, run)
 
     def time_call(self, _title: str, _run: str) -> None:
         """The calls of the case, one each."""

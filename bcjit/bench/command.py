@@ -78,11 +78,16 @@ def run(
     for table in measures.tables(chosen, rounds, asked):
         show(table)
         measured.append(table)
-    facts |= {peer.module: version(peer) or "not installed" for peer in asked}
+    others = {peer.module: version(peer) for peer in asked}
     how = measures.how.format(rounds=rounds)
     print(f"\n{how}")
-    if asked:
-        print("; ".join(f"{peer.module} {facts[peer.module]}" for peer in asked))
+    if others:
+        print("; ".join(f"{name} {value}" for name, value in others.items()))
     if json_file is not None:
-        written = {"machine": facts, "rounds": rounds, "how": how, "tables": data(measured)}
+        written = {
+            "machine": facts | others,
+            "rounds": rounds,
+            "how": how,
+            "tables": data(measured),
+        }
         Path(json_file).write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")

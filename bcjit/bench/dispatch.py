@@ -21,6 +21,7 @@ from bcjit.bench.programs import (
     BREAKS,
     Layer,
     add_one,
+    applied,
     arrays,
     branch,
     five_arrays,
@@ -28,6 +29,7 @@ from bcjit.bench.programs import (
     in_one,
     in_three,
     into,
+    nothing_captured,
     scaled,
     standardised,
     ten_operations,
@@ -38,7 +40,9 @@ from bcjit.bench.programs import (
 from bcjit.bench.tables import Cell, Column, Table, verdict
 from bcjit.guards import compile_guards
 
-__all__ = ["CALLS", "CASES", "CallCase", "eager_calls", "tables"]
+__all__ = ["CALLS", "CASES", "CallCase", "compiled_calls", "tables"]
+
+WARM: Final = 100  # calls before a compiled function is measured: by then the cost model has decided
 
 
 # ---- over the entry itself ------------------------------------------------------------------------------
@@ -54,10 +58,10 @@ class EntryCase:
 
 
 ENTRIES: Final = {
-    "1 array": EntryCase(in_one, arrays(1), 100),
-    "3 arrays": EntryCase(in_three, arrays(3), 150),
-    "5 arrays": EntryCase(in_five, arrays(5), 200),
-    "3 arrays, one written": EntryCase(into, arrays(3), 150),
+    "1 array": EntryCase(in_one, arrays(1), 100.0),
+    "3 arrays": EntryCase(in_three, arrays(3), 150.0),
+    "5 arrays": EntryCase(in_five, arrays(5), 200.0),
+    "3 arrays, one written": EntryCase(into, arrays(3), 150.0),
 }
 
 
@@ -247,28 +251,27 @@ def _kinds(*dtypes: type) -> tuple[Call, ...]:
 
 
 CALLS: Final = {
-    "x + 1": CallCase((Call(add_one, arrays(1)),), plus=200),
+    "x + 1": CallCase((Call(add_one, arrays(1)),), plus=200.0),
     "a + b": CallCase((Call(two_arrays, arrays(2)),)),
     "a + b + c": CallCase((Call(three_arrays, arrays(3)),)),
     "a + b + c + d + e": CallCase((Call(five_arrays, arrays(5)),), times=1600 / 1397),
     "array and 2 numbers": CallCase((Call(with_numbers, (*arrays(1), 0.5, 3)),)),
+    "attributes of an object": CallCase((Call(applied, (Layer(), *arrays(1))),)),
     "NumPy scalar": CallCase((Call(ten_operations, (np.float64(0.3),)),)),
     "10 operations": CallCase((Call(ten_operations, arrays(1)),), times=6000 / 5789),
     "mean and std": CallCase((Call(standardised, arrays(1)),)),
     "branch on x.sum()": CallCase((Call(branch, arrays(1)),), times=2300 / 1882),
+    "nothing to capture": CallCase((Call(nothing_captured, (20,)),)),
     "2 dtypes in turn": CallCase(_kinds(np.float64, np.float32)),
     "4 dtypes in turn": CallCase(_kinds(np.float64, np.float32, np.int64, np.complex128)),
 }
 
 
-def eager_calls(case: CallCase) -> list[Call]:
-    """Return the calls of compiled functions, captured."""
-    made: dict[Any, Any] = {}
-    for call in case.calls:
-        if call.function not in made:
-            made[call.function] = captured(call.function, call.args)
+def compiled_calls(case: CallCase, backend: str) -> list[Call]:
+    """Return the calls of functions compiled for a backend, made often enough that all is captured and decided."""
+    made = {f: compile_function(f, backend=backend) for f in {call.function for call in case.calls}}
     calls = [replace(call, function=made[call.function]) for call in case.calls]
-    for _ in range(3):
+    for _ in range(WARM):
         for call in calls:
             call()
     return calls
@@ -276,7 +279,8 @@ def eager_calls(case: CallCase) -> list[Call]:
 
 def call_row(title: str, case: CallCase, peers: Sequence[Peer], rounds: int) -> dict[str, Cell]:
     """Measure calls plain, compiled, and through each peer."""
-    subjects = {"numpy_ns": list(case.calls), "eager_ns": eager_calls(case)}
+    subjects = {"numpy_ns": list(case.calls)}
+    subjects |= {f"{backend}_ns": compiled_calls(case, backend) for backend in BACKENDS}
     row: dict[str, Cell] = {"case": title}
     for peer in peers:
         found = prepared(peer, case.calls)
@@ -298,6 +302,7 @@ def call_row(title: str, case: CallCase, peers: Sequence[Peer], rounds: int) -> 
     }
 
 
+BACKENDS: Final = ("eager", "auto")
 CALL_COLUMNS: Final = (
     Column("case", "case"),
     Column("numpy_ns", "NumPy"),
@@ -306,6 +311,10 @@ CALL_COLUMNS: Final = (
     Column("ratio", "ratio", 2),
     Column("at_most_ns", "at most"),
     Column("verdict", ""),
+    Column("auto_ns", "auto"),
+)
+CALL_NOTES: Final = (
+    "eager: the same NumPy calls, made from graphs; added, ratio and at most are its. auto: the backend that bcjit chooses, which may switch a function back to plain Python.",
 )
 
 # every case by the names that --case takes
@@ -327,7 +336,7 @@ def tables(chosen: Sequence[str], rounds: int, peers: Sequence[Peer] = PEERS) ->
             breaks.rows.extend(break_rows(title, functions, rounds))
     columns = (*CALL_COLUMNS, *(Column(f"{peer.key}_ns", peer.name) for peer in peers))
     yield from (table for table in (entries, breaks) if table.rows)
-    calls = Table("Whole calls, ns (vectors of 10 elements)", columns)
+    calls = Table("Whole calls, ns (vectors of 10 elements)", columns, notes=CALL_NOTES)
     calls.rows.extend(
         call_row(title, call, peers, rounds) for title, call in CALLS.items() if title in chosen
     )

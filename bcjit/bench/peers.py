@@ -7,6 +7,7 @@ other: a `Refusal` says which. Compiling happens before anything is timed.
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import importlib.util
 import os
 import types
@@ -99,11 +100,14 @@ PEERS: Final = (
 )
 
 
-def version(peer: Peer) -> str | None:
-    """Return the version of an installed peer."""
+def version(peer: Peer) -> str:
+    """Return the version of a peer, or that it is not installed; imports nothing."""
     if not peer.installed:
-        return None
-    return str(importlib.import_module(peer.module).__version__)
+        return "not installed"
+    try:
+        return importlib.metadata.version(peer.module)
+    except importlib.metadata.PackageNotFoundError:
+        return "of unknown version"
 
 
 def _one_line(error: BaseException) -> str:
@@ -118,11 +122,12 @@ def _difference(found: Any, expected: Any) -> str | None:
     found, expected = np.asarray(found), np.asarray(expected)
     if found.dtype != expected.dtype or found.shape != expected.shape:
         return f"it gives {found.dtype}{found.shape}, NumPy {expected.dtype}{expected.shape}"
-    inexact = np.issubdtype(expected.dtype, np.inexact)
-    tolerance = float(TOLERANCE * np.finfo(expected.dtype).eps) if inexact else 0.0
-    if not np.allclose(found, expected, rtol=tolerance, atol=0.0, equal_nan=True):
-        return "it gives another value than NumPy"
-    return None
+    if np.issubdtype(expected.dtype, np.inexact):
+        tolerance = float(TOLERANCE * np.finfo(expected.dtype).eps)
+        same = np.allclose(found, expected, rtol=tolerance, atol=0.0, equal_nan=True)
+    else:
+        same = np.array_equal(found, expected)
+    return None if same else "it gives another value than NumPy"
 
 
 def prepared(peer: Peer, calls: Sequence[Call]) -> list[Call] | Refusal:

@@ -15,6 +15,7 @@ __all__ = [
     "BREAKS",
     "Layer",
     "add_one",
+    "applied",
     "arrays",
     "branch",
     "five_arrays",
@@ -23,6 +24,7 @@ __all__ = [
     "in_three",
     "into",
     "newton",
+    "nothing_captured",
     "scaled",
     "standardised",
     "ten_operations",
@@ -71,7 +73,11 @@ def scaled(a: Array, k: float = 2.0) -> Any:
 
 
 class Layer:
-    """An object with a method."""
+    """An object with arrays and a method."""
+
+    def __init__(self) -> None:
+        self.weight = np.linspace(0.0, 1.0, 10)
+        self.rate = 0.1
 
     def negative(self, a: Array) -> Any:
         """One array."""
@@ -125,75 +131,85 @@ def standardised(x: Array) -> Any:
     return (x - x.mean()) / (x.std() + 1e-9)
 
 
+def applied(layer: Layer, x: Array) -> Any:
+    """Two attributes of an object."""
+    return x * layer.weight + layer.rate
+
+
+def nothing_captured(n: int) -> int:
+    """Arithmetic that has no arrays in it."""
+    return (n * 3 + 1) % 7
+
+
 # ---- k breaks -------------------------------------------------------------------------------------------
 
 
 def no_break(x: Array) -> Any:
     """Four operations."""
-    x = x + 1
-    x = x + 2
-    x = x + 3
-    return x + 4
+    x = np.square(x)
+    x = np.square(x)
+    x = np.square(x)
+    return np.square(x)
 
 
 def one_break(x: Array) -> Any:
     """The same in two parts."""
-    x = x + 1
+    x = np.square(x)
     graph_break()
-    x = x + 2
-    x = x + 3
-    return x + 4
+    x = np.square(x)
+    x = np.square(x)
+    return np.square(x)
 
 
 def two_breaks(x: Array) -> Any:
     """The same in three parts."""
-    x = x + 1
+    x = np.square(x)
     graph_break()
-    x = x + 2
+    x = np.square(x)
     graph_break()
-    x = x + 3
-    return x + 4
+    x = np.square(x)
+    return np.square(x)
 
 
 def three_breaks(x: Array) -> Any:
     """The same in four parts."""
-    x = x + 1
+    x = np.square(x)
     graph_break()
-    x = x + 2
+    x = np.square(x)
     graph_break()
-    x = x + 3
+    x = np.square(x)
     graph_break()
-    return x + 4
+    return np.square(x)
 
 
 def no_branch(x: Array) -> Any:
-    """Four operations, two of them reads of an item."""
-    x = x + x[0]
-    x = x + x[1]
-    return x + 4
+    """Three operations."""
+    x = np.square(x)
+    x = np.square(x)
+    return np.square(x)
 
 
 def one_branch(x: Array) -> Any:
-    """The same operations, one of them asked about."""
-    x = x + 1
+    """The same and one branch on data."""
+    x = np.square(x)
     if x[0] > 1e9:
         return x
-    x = x + x[1]
-    return x + 4
+    x = np.square(x)
+    return np.square(x)
 
 
 def two_branches(x: Array) -> Any:
-    """The same, both asked about."""
-    x = x + 1
+    """The same and two branches on data."""
+    x = np.square(x)
     if x[0] > 1e9:
         return x
-    x = x + 2
+    x = np.square(x)
     if x[1] > 1e9:
         return x
-    return x + 4
+    return np.square(x)
 
 
-# each row against the plain function; the first of each has no break
+# each is measured against the plain function; the first of each has no break
 BREAKS = {
     "graph_break()": (no_break, one_break, two_breaks, three_breaks),
     "branch on data": (no_branch, one_branch, two_branches),
