@@ -17,6 +17,7 @@ from bcjit.api import (
 )
 from bcjit.backends import list_backends, register_backend
 from bcjit.config import config
+from bcjit.debugging import CheckResult, check
 from bcjit.structured import (
     cond,
     fori_loop,
@@ -26,10 +27,12 @@ from bcjit.structured import (
 )
 
 __all__ = [
+    "CheckResult",
     "CompiledCallable",
     "CompiledFunction",
     "PlainFunction",
     "__version__",
+    "check",
     "compile",
     "cond",
     "config",

@@ -11,6 +11,7 @@ from bcjit.fx_graph.codegen import (
     to_source,
 )
 from bcjit.fx_graph.dependencies import dependencies, maker, owner, schedule
+from bcjit.fx_graph.extract import Extract, copy_graph, extract, units
 from bcjit.fx_graph.graph import Graph, Mark
 from bcjit.fx_graph.interpreter import Interpreter, run_structured
 from bcjit.fx_graph.node import (
@@ -30,6 +31,7 @@ __all__ = [
     "PASSES",
     "Alias",
     "CodegenResult",
+    "Extract",
     "Graph",
     "GraphFunction",
     "Interpreter",
@@ -37,9 +39,11 @@ __all__ = [
     "Node",
     "NodeKind",
     "Operand",
+    "copy_graph",
     "dependencies",
     "eliminate_dead_code",
     "exprs_in",
+    "extract",
     "is_generated",
     "item_of",
     "leaves",
@@ -55,4 +59,5 @@ __all__ = [
     "schedule",
     "source_of",
     "to_source",
+    "units",
 ]
