@@ -26,6 +26,7 @@ from bcjit.fx_graph.node import (
     nodes_in,
 )
 from bcjit.fx_graph.passes import PASSES, eliminate_dead_code, optimize
+from bcjit.fx_graph.printer import node_text
 
 __all__ = [
     "PASSES",
@@ -50,6 +51,7 @@ __all__ = [
     "locate_failure",
     "maker",
     "map_operand",
+    "node_text",
     "nodes_in",
     "optimize",
     "owner",
