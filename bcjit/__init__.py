@@ -17,7 +17,7 @@ from bcjit.api import (
 )
 from bcjit.backends import list_backends, register_backend
 from bcjit.config import config
-from bcjit.debugging import CheckResult, check
+from bcjit.debugging import check
 from bcjit.structured import (
     cond,
     fori_loop,
@@ -27,7 +27,6 @@ from bcjit.structured import (
 )
 
 __all__ = [
-    "CheckResult",
     "CompiledCallable",
     "CompiledFunction",
     "PlainFunction",

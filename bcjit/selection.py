@@ -7,11 +7,10 @@ is appended to the file, a JSON object a line.
 
 from __future__ import annotations
 
-import json
+import importlib
 import os
 import sys
 from collections.abc import Hashable
-from pathlib import Path
 from typing import Final
 
 from bcjit.errors import ArgumentError
@@ -34,11 +33,11 @@ class Selection:
 
     def __init__(self, text: str) -> None:
         self.parts = self.nodes = range(sys.maxsize)
-        self.file: Path | None = None
+        self.file: str | None = None
         for word in filter(None, map(str.strip, text.split(","))):
             key, _, value = word.partition("=")
             if key == "to":
-                self.file = Path(value)
+                self.file = value
             elif key == "parts":
                 self.parts = _range(word, value)
             elif key == "nodes":
@@ -73,7 +72,8 @@ class Selection:
     def tell(self, **words: object) -> None:
         """Append what came up to the file; processes that were forked off have other numbers."""
         if self.file is not None and os.getpid() == self._process:
-            with self.file.open("a", encoding="utf-8") as stream:
+            json = importlib.import_module("json")  # late: only bisections need it
+            with open(self.file, "a", encoding="utf-8") as stream:  # noqa: PTH123 - so is pathlib
                 stream.write(json.dumps(words) + "\n")
 
 

@@ -1,4 +1,4 @@
-"""What users call: whether a compiled function does what the plain one does, and where it begins to differ."""
+"""Whether a compiled function does what the plain one does, and where it begins to differ: what is behind `bcjit.check`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bcjit.errors import ArgumentTypeError, SourceLine
 from bcjit.fx_graph import Node
 from bcjit.records import dataclass
 
-__all__ = ["CheckResult", "check"]
+__all__ = ["CheckResult", "run_check"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,47 +92,13 @@ def _source(line: SourceLine) -> str:
     return linecache.getline(line.filename, line.lineno).strip()
 
 
-def check(
-    fn: Callable[..., Any], /, *args: Any, backend: str | Backend | None = None, **kwargs: Any
+def run_check(
+    fn: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    backend: str | Backend | None,
 ) -> CheckResult:
-    """Run a function plain and compiled, side by side, and say where the two differ.
-
-    Both are run twice, in equal worlds: on deep copies of the arguments, in which arrays share memory as the originals do, with the same random
-    streams and error state. Values are compared bit by bit, with dtypes, shapes and layouts; so are exceptions and their tracebacks,
-    the arguments afterwards, warnings, printed text (which is not shown) and random streams. If anything differs, the captured graphs are run node by
-    node beside NumPy's own calls. Nothing that the function is given is changed; what else it changes (globals, files) is.
-
-    Parameters
-    ----------
-    fn
-        A function or method, compiled or not.
-    *args, **kwargs
-        What it is called with.
-    backend
-        A registered name or a callable. None: that of `fn` if it is compiled, else ``"auto"``.
-
-    Returns
-    -------
-    CheckResult
-        True where nothing differs.
-
-    Raises
-    ------
-    ArgumentTypeError
-        `fn` is not callable.
-    ArgumentError
-        An argument cannot be copied.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import bcjit
-    >>> def scaled(x, k):
-    ...     return (x - x.mean()) * k
-    >>> print(bcjit.check(scaled, np.arange(3.0), 10))
-    scaled: equal (backend auto)
-    1 graph with 3 calls
-    """
+    """Do what `bcjit.check` says."""
     if not callable(fn):
         raise ArgumentTypeError(
             f"fn: a function is expected, got {type(fn).__name__}; write bcjit.check(f, *args)"

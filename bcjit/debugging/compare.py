@@ -95,10 +95,12 @@ class _Comparison:
         self.partners[id(plain)] = plain, other
         self.taken[id(other)] = other
         if depth <= _DEEPEST:
-            for kinds, compare in _COMPARERS:
-                if isinstance(plain, kinds):
-                    yield from compare(self, plain, other, path, depth + 1)
-                    return
+            compare = next((c for kinds, c in _COMPARERS if isinstance(plain, kinds)), None)
+            if _is_stream(plain):
+                compare = _Comparison.of_generator
+            if compare is not None:
+                yield from compare(self, plain, other, path, depth + 1)
+                return
             yield from self.of_attributes(plain, other, path, depth + 1)
 
     def memory(self) -> Iterator[str]:
@@ -227,9 +229,18 @@ def _contents(cell: types.CellType) -> object:
         return NotImplemented  # empty
 
 
+def _is_stream(value: object) -> bool:
+    """Whether a value is a random generator of NumPy's, whose package is loaded only where somebody draws."""
+    kind = type(value)
+    return kind.__module__.startswith("numpy.random") and kind.__name__ in (
+        "Generator",
+        "RandomState",
+    )
+
+
 def random_state(generator: Any) -> object:
     """Return the state of a random stream as plain data."""
-    if isinstance(generator, np.random.Generator):
+    if type(generator).__name__ == "Generator":
         return generator.bit_generator.state
     return generator.get_state(legacy=False)
 
@@ -301,7 +312,6 @@ _COMPARERS: Final[tuple[tuple[Any, Callable[..., Iterator[str]]], ...]] = (
     (dict, _Comparison.of_mapping),
     (types.FunctionType, _Comparison.of_function),
     (types.MethodType, _Comparison.of_method),
-    ((np.random.Generator, np.random.RandomState), _Comparison.of_generator),
     (np.dtype, _Comparison.of_dtype),
     (slice, _Comparison.of_slice),
 )
