@@ -17,6 +17,7 @@ from bcjit.api import (
 )
 from bcjit.backends import list_backends, register_backend
 from bcjit.config import config
+from bcjit.debugging import check
 from bcjit.structured import (
     cond,
     fori_loop,
@@ -30,6 +31,7 @@ __all__ = [
     "CompiledFunction",
     "PlainFunction",
     "__version__",
+    "check",
     "compile",
     "cond",
     "config",

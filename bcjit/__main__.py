@@ -1,6 +1,6 @@
 """The command line, ``python -m bcjit``: one subcommand a table row; it checks words and leaves the work to others.
 
-``run`` runs a script with the hook on, ``backends`` lists the backends, ``bench`` measures what calls and first calls cost here.
+``run`` runs a script with the hook on, ``bisect`` finds what makes it differ from plain Python, ``backends`` lists the backends, ``bench`` measures what calls and first calls cost here.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ __all__ = ["main"]
 
 _USAGE: Final = (
     "python -m bcjit run [--report] [--backend NAME] (script.py | -m module | -c code) [args ...]"
+)
+_BISECT_USAGE: Final = (
+    "python -m bcjit bisect [--backend NAME] (script.py | -m module | -c code) [args ...]"
 )
 
 
@@ -51,16 +54,29 @@ def _parser() -> _Parser:
         action="store_true",
         help="print to stderr, at the end, what was captured, what broke graphs and what ran plain",
     )
-    command.add_argument(
-        "--backend", metavar="NAME", default="auto", help="what runs the graphs (default: auto)"
+    _add_target(command)
+    command = commands.add_parser(
+        "bisect",
+        usage=_BISECT_USAGE,
+        allow_abbrev=False,
+        help="find the call that makes a script show something else than plain Python",
+        description="Run a script plain and compiled, again and again, and narrow down to the part or the node that makes the difference.",
+        epilog="Stdin is empty. Exit code: 0 nothing differs, 1 found, 3 two plain runs differ.",
     )
-    command.add_argument("-m", metavar="module", help="run a module, as python -m does")
-    command.add_argument("-c", metavar="code", help="run a text, as python -c does")
+    _add_target(command)
     commands.add_parser(
         "backends", help="list the backends", description="List the backends, one a line."
     )
     _add_bench(commands.add_parser)
     return parser
+
+
+def _add_target(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--backend", metavar="NAME", default="auto", help="what runs the graphs (default: auto)"
+    )
+    command.add_argument("-m", metavar="module", help="run a module, as python -m does")
+    command.add_argument("-c", metavar="code", help="run a text, as python -c does")
 
 
 def _count(word: str) -> int:
@@ -141,14 +157,14 @@ def main(words: Sequence[str]) -> None:
         The words behind ``python -m bcjit``.
     """
     parser = _parser()
-    options, rest = ["run"], list[str]()
-    if words[:1] == ["run"]:
-        options[1:], rest = _split(words[1:])
-        given, unknown = parser.parse_known_args(options)
+    rest = list[str]()
+    if words[:1] in (["run"], ["bisect"]):
+        options, rest = _split(words[1:])
+        given, unknown = parser.parse_known_args([words[0], *options])
     else:
         given, unknown = parser.parse_known_args(words)
     if given.command is None:
-        parser.error("a command is expected: run, backends or bench")
+        parser.error("a command is expected: run, bisect, backends or bench")
     prog = f"{parser.prog} {given.command}"
 
     def fail(message: str) -> NoReturn:
@@ -174,7 +190,17 @@ def main(words: Sequence[str]) -> None:
         get_backend(given.backend)
     except BackendNotFoundError as error:
         fail(f"--backend: {error}")
-    run(_target(rest, fail), given.backend, report=given.report)
+    target = _target(rest, fail)
+    if given.command == "bisect":
+        # Late, as above.
+        code = importlib.import_module("bcjit.debugging.bisect").bisect(
+            target,
+            given.backend,
+            say=print,
+            progress=lambda line: print(line, file=sys.stderr, flush=True),
+        )
+        sys.exit(code)
+    run(target, given.backend, report=given.report)
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ from typing import (
 from bcjit.frame_hook import why_unsupported
 
 if TYPE_CHECKING:
+    from bcjit.backends import Backend
     from bcjit.code_cache import CodeCache
     from bcjit.fx_graph import Graph
 
@@ -59,6 +60,7 @@ __all__ = [
     "CompiledFunction",
     "CompiledInstance",
     "PlainFunction",
+    "backend_of",
     "explain_call",
     "set_compile",
     "underneath",
@@ -405,6 +407,12 @@ def underneath(call: object) -> object:
     if isinstance(call, CompiledCallable):
         return underneath(_PARTIAL_FUNC(call))
     return call
+
+
+def backend_of(call: object) -> str | Backend | None:
+    """Return the backend of what was compiled, None of any other callable."""
+    found = underneath(call)
+    return found._options()["backend"] if isinstance(found, CompiledFunction) else None  # noqa: SLF001 - of this module
 
 
 def explain_call(fn: Any, /, *args: Any, **kwargs: Any) -> Any:

@@ -21,12 +21,13 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from typing import Final, TextIO
 
 from bcjit.errors import ArgumentError
 
-__all__ = ["CHANNELS", "enable", "forget_once", "get_logger", "once"]
+__all__ = ["CHANNELS", "apart", "enable", "forget_once", "get_logger", "once"]
 
 # A program that configures logging for itself asks for its own messages, not for ours: these are asked for by name.
 logging.getLogger("bcjit").setLevel(logging.WARNING)
@@ -50,12 +51,32 @@ _ONCE_LIMIT: Final = 4096
 _said: Final[dict[tuple[str, Hashable], object]] = {}
 
 
+# Where messages go while a program's own output is caught; see `apart`.
+_streams: Final[list[TextIO]] = []
+
+
 class _StderrHandler(logging.StreamHandler[TextIO]):
     """Writes to what ``sys.stderr`` is at the moment of the message, not at import."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.setStream(sys.stderr)
+        self.setStream(_streams[-1] if _streams else sys.stderr)
         super().emit(record)
+
+
+@contextmanager
+def apart() -> Iterator[None]:
+    """Let messages go to the present ``sys.stderr``, whatever it becomes in the ``with`` block: ours are not the program's."""
+    logger = logging.getLogger("bcjit")
+    handler = None if logger.hasHandlers() else _StderrHandler()
+    _streams.append(sys.stderr)
+    if handler is not None:  # else logging itself would write to what sys.stderr has become
+        logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        _streams.pop()
+        if handler is not None:
+            logger.removeHandler(handler)
 
 
 def once(

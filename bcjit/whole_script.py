@@ -37,7 +37,7 @@ if _UNSUPPORTED is None or TYPE_CHECKING:
 else:
     FunctionCompiler = object
 
-__all__ = ["Report", "Target", "run", "why_plain"]
+__all__ = ["Report", "Target", "interpreter_flags", "run", "why_plain"]
 
 # Frames that show no array are asked again this often: the first calls of a helper may come without.
 _ASKED: Final = 16
@@ -279,7 +279,7 @@ def run(target: Target, backend: str, *, report: bool) -> None:
     if why is not None:
         if report:
             print(f"bcjit: everything runs as plain Python: {why}", file=sys.stderr, flush=True)  # noqa: T201 - asked for
-        os.execv(sys.executable, [sys.executable, *_interpreter_flags(), *target.words()])
+        os.execv(sys.executable, [sys.executable, *interpreter_flags(), *target.words()])
     found = Report()
     _keep_quiet()
     # The first to be registered is the last to be called.
@@ -306,7 +306,7 @@ def _end(report: Report | None, pid: int) -> None:
         print(report, file=sys.stderr, flush=True)  # noqa: T201 - asked for
 
 
-def _interpreter_flags() -> list[str]:
+def interpreter_flags() -> list[str]:
     """Return the options of python in front of ``-m bcjit``."""
     head = sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv) + 1]
     return head[:-1] if head[-1:] == ["-mbcjit"] else head[:-2]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import logging
 
 import pytest
@@ -101,6 +103,18 @@ def test_enabled_channel_goes_to_stderr_once_and_others_do_not(capsys, quiet_cha
     logs.get_logger("guards").debug("x: float64")
     logs.get_logger("hook").debug("nothing")
     assert capsys.readouterr().err == "bcjit.guards: x: float64\n"
+
+
+def test_messages_stay_apart_from_output_that_is_caught(capsys, quiet_channels, monkeypatch):
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])  # as in a program that sets up nothing
+    text = io.StringIO()
+    logs.enable("guards")
+    with logs.apart(), contextlib.redirect_stderr(text):
+        logs.get_logger("guards").info("x: float64")
+        logs.get_logger("hook").warning("told unasked")
+    assert text.getvalue() == ""
+    assert capsys.readouterr().err == "bcjit.guards: x: float64\ntold unasked\n"
+    assert not logging.getLogger("bcjit").handlers
 
 
 def test_all_enables_every_channel(quiet_channels):

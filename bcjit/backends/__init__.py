@@ -3,6 +3,7 @@
 from typing import Final
 
 from bcjit.backends.eager import eager
+from bcjit.backends.narrowed import narrowed
 from bcjit.backends.print_backend import PrintBackend
 from bcjit.backends.registry import (
     Backend,
@@ -28,6 +29,7 @@ __all__ = [
     "eager",
     "get_backend",
     "list_backends",
+    "narrowed",
     "register_backend",
     "run_backend",
 ]

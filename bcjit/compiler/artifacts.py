@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import importlib
 import inspect
 import io
 import logging
@@ -10,7 +11,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import TYPE_CHECKING, Final
 
-from bcjit import _core, dumps
+from bcjit import _core
 from bcjit.bytecode import sketch
 from bcjit.config import config
 from bcjit.fx_graph import source_of
@@ -100,7 +101,10 @@ class Artifacts:
             code = record.spec.code
             self.files["original.py"] = _source(code)
             self.files.setdefault("original.txt", _disassembled(code))
-            dumps.write(code.co_qualname.replace("<locals>.", ""), self.files)
+            # Late: pathlib takes longer to import than most of bcjit's modules.
+            importlib.import_module("bcjit.dumps").write(
+                code.co_qualname.replace("<locals>.", ""), self.files
+            )
 
 
 def kernel_text(function: Callable[..., object]) -> str:

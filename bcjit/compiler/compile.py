@@ -35,6 +35,7 @@ from bcjit.guards import (
     ordered,
 )
 from bcjit.logs import get_logger, once
+from bcjit.selection import selected
 from bcjit.symbolic_vm import (
     REASONS,
     BreakExit,
@@ -212,6 +213,9 @@ class FunctionCompiler:
     def _compile(
         self, part: _core.Part, spec: PartSpec, func: FunctionType, closure: Closure, values: Values
     ) -> _core.Entry | None:
+        if selected is not None and not _is_selected(spec):
+            part.skip = True
+            return None
         generation = self.generation
         roots = Roots(values, func, closure)
         full = self.cache.is_full(part)
@@ -350,6 +354,14 @@ def _is_judged(compiler: FunctionCompiler, spec: PartSpec) -> bool:
     return whole and config.cost_model and compiler.backend_name == "auto"
 
 
+def _is_selected(spec: PartSpec) -> bool:
+    """Whether a bisection wants this part compiled."""
+    assert selected is not None
+    line = _line_of(spec)
+    words = {"file": line.filename, "line": line.lineno, "function": line.function}
+    return selected.takes_part((line, spec.offset), **words)
+
+
 def _line_of(spec: PartSpec) -> SourceLine:
     return SourceLine(spec.code.co_filename, spec.line, spec.code.co_qualname)
 
@@ -371,6 +383,8 @@ def _run_backend(chosen: str | backends.Backend, found: Capture) -> Callable[...
     if config.optimize and getattr(backend, "optimizes", False):
         optimize(graph)
     examples = [found.input_values[node] for node in graph.inputs]
+    if selected is not None:
+        backend = backends.narrowed(backend, selected)
     return backends.checked(backend, graph, backends.run_backend(backend, graph, examples))
 
 

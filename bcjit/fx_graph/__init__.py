@@ -11,6 +11,7 @@ from bcjit.fx_graph.codegen import (
     to_source,
 )
 from bcjit.fx_graph.dependencies import dependencies, maker, owner, schedule
+from bcjit.fx_graph.extract import Extract, copy_graph, extract, units
 from bcjit.fx_graph.graph import Graph, Mark
 from bcjit.fx_graph.interpreter import Interpreter, run_structured
 from bcjit.fx_graph.node import (
@@ -25,11 +26,13 @@ from bcjit.fx_graph.node import (
     nodes_in,
 )
 from bcjit.fx_graph.passes import PASSES, eliminate_dead_code, optimize
+from bcjit.fx_graph.printer import node_text
 
 __all__ = [
     "PASSES",
     "Alias",
     "CodegenResult",
+    "Extract",
     "Graph",
     "GraphFunction",
     "Interpreter",
@@ -37,15 +40,18 @@ __all__ = [
     "Node",
     "NodeKind",
     "Operand",
+    "copy_graph",
     "dependencies",
     "eliminate_dead_code",
     "exprs_in",
+    "extract",
     "is_generated",
     "item_of",
     "leaves",
     "locate_failure",
     "maker",
     "map_operand",
+    "node_text",
     "nodes_in",
     "optimize",
     "owner",
@@ -55,4 +61,5 @@ __all__ = [
     "schedule",
     "source_of",
     "to_source",
+    "units",
 ]

@@ -15,7 +15,7 @@ from bcjit.fx_graph.node import Node, NodeKind, Operand, has_form
 if TYPE_CHECKING:
     from bcjit.fx_graph.graph import Graph
 
-__all__ = ["operand_text", "target_name", "to_text"]
+__all__ = ["node_text", "operand_text", "target_name", "to_text"]
 
 # Constants whose text is longer are cut: a graph must stay readable.
 _LONGEST_CONSTANT: Final = 60
@@ -148,6 +148,12 @@ def _columns(node: Node) -> tuple[str, str, str]:
     else:
         does = f"{node.name} = {_call_text(node)}"
     return does, ", ".join(_facts(node)), f"# {node.line}" if node.line is not None else ""
+
+
+def node_text(node: Node) -> str:
+    """Return a node in one line, with what it gives; of a loop or branch not its bodies."""
+    does, gives, _ = _columns(node)
+    return f"{does}  {gives}"
 
 
 def to_text(graph: Graph) -> str:

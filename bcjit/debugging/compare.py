@@ -1,0 +1,317 @@
+"""Says where two worlds differ, bit by bit; it runs no code of the program's (no ``__eq__``, no ``repr`` of its classes)."""
+
+from __future__ import annotations
+
+import array
+import collections
+import itertools
+import reprlib
+import struct
+import types
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+import numpy as np
+
+__all__ = ["differences", "show"]
+
+_Array = np.ndarray[Any, Any]
+
+_DEEPEST: Final = 50
+# Arrays of one world that are compared pair by pair for shared memory.
+_PAIRED: Final = 40
+_PLAIN: Final = (int, str, bytes, bool, type(None), type(Ellipsis), type(NotImplemented))
+# The same object in both worlds, or another thing.
+_IDENTICAL: Final = (
+    type,
+    types.ModuleType,
+    types.BuiltinFunctionType,
+    types.CodeType,
+    np.ufunc,
+)
+
+_short = reprlib.Repr()
+_short.maxother = _short.maxstring = 60
+
+
+def differences(pairs: Iterable[tuple[str, object, object]]) -> Iterator[str]:
+    """Yield a sentence for each place at which two worlds differ: kinds, values, which objects are one, which arrays share memory.
+
+    Parameters
+    ----------
+    pairs
+        How each thing is called in the sentences, as the plain world has it, and as the other has it.
+    """
+    comparison = _Comparison()
+    for name, plain, other in pairs:
+        yield from comparison.pair(plain, other, name, 0)
+    yield from comparison.memory()
+
+
+def show(value: object) -> str:
+    """Return a short text of a value, with dtype and shape of arrays."""
+    if type(value) is np.ndarray:
+        text = np.array2string(value, threshold=8, edgeitems=3, max_line_width=10_000)
+        return f"{value.dtype}{list(value.shape)} {text.replace(chr(10), '')}"
+    if isinstance(value, np.generic):
+        return f"{type(value).__name__}({value!s})"
+    if type(value) in (tuple, list) and any(isinstance(v, np.ndarray) for v in value):  # type: ignore[attr-defined]  # a sequence
+        return f"({', '.join(show(v) for v in value)})"  # type: ignore[attr-defined]  # as above
+    if type(value) in (float, complex, *_PLAIN, tuple, list, dict):
+        return _short.repr(value)
+    return f"<{type(value).__qualname__}>"
+
+
+class _Comparison:
+    """Compares pair by pair; an object met again must be the partner of the same object."""
+
+    def __init__(self) -> None:
+        # The objects are held, so that no identity is used again.
+        self.partners: dict[int, tuple[object, object]] = {}
+        self.taken: dict[int, object] = {}
+        self.arrays: list[tuple[str, _Array, _Array]] = []
+
+    def pair(self, plain: object, other: object, path: str, depth: int) -> Iterator[str]:
+        """Yield where two objects differ."""
+        if type(plain) is not type(other):
+            yield f"{path}: {_kind(plain)} {show(plain)} is plain, {_kind(other)} {show(other)} is compiled"
+            return
+        if type(plain) in _PLAIN:
+            if plain != other:
+                yield _unlike(path, plain, other)
+            return
+        if isinstance(plain, _IDENTICAL):
+            if plain is not other:
+                yield _unlike(path, plain, other)
+            return
+        known = self.partners.get(id(plain))
+        if known is not None or id(other) in self.taken:
+            if known is None or known[1] is not other:
+                if not isinstance(plain, _VALUES):
+                    yield f"{path}: is one object with another value in one run, and not in the other"
+                    return
+            else:
+                return
+        self.partners[id(plain)] = plain, other
+        self.taken[id(other)] = other
+        if depth <= _DEEPEST:
+            compare = next((c for kinds, c in _COMPARERS if isinstance(plain, kinds)), None)
+            if _is_stream(plain):
+                compare = _Comparison.of_generator
+            if compare is not None:
+                yield from compare(self, plain, other, path, depth + 1)
+                return
+            yield from self.of_attributes(plain, other, path, depth + 1)
+
+    def memory(self) -> Iterator[str]:
+        """Yield pairs of arrays that share memory, or lie in it, otherwise in the two worlds."""
+        for (name, a, x), (other, b, y) in itertools.combinations(self.arrays[:_PAIRED], 2):
+            if not (a.size and b.size and x.size and y.size):
+                continue
+            plain, compiled = (_distance(p, q) for p, q in ((a, b), (x, y)))
+            if plain != compiled:
+                words = ["do not share memory" if d is None else f"share memory {d} bytes apart" for d in (plain, compiled)]  # fmt: skip
+                yield f"{name} and {other}: {words[0]} in plain Python, {words[1]} compiled"
+
+    def of_ndarray(self, plain: _Array, other: _Array, path: str, depth: int) -> Iterator[str]:
+        self.arrays.append((path, plain, other))
+        for what, a, b in _layout(plain, other):
+            if a != b:
+                yield f"{path}: {what} is {a} plain, {b} compiled"
+        if plain.dtype != other.dtype or plain.shape != other.shape:
+            return
+        if plain.dtype.hasobject:
+            pairs = zip(plain.flat, other.flat, strict=True)
+            for place, (a, b) in enumerate(pairs):
+                yield from self.pair(a, b, f"{path}.flat[{place}]", depth)
+            return
+        unlike = np.flatnonzero(_bits(plain) != _bits(other))
+        if unlike.size:
+            first = int(unlike[0])
+            index = tuple(map(int, np.unravel_index(first, plain.shape)))
+            a, b = plain[index], other[index]
+            where = f"[{', '.join(map(str, index))}]" if index else ""
+            yield (
+                f"{path}: {unlike.size} of {plain.size} elements differ, first {path}{where}:"
+                f" {a!r} is plain, {b!r} is compiled"
+            )
+
+    def of_scalar(self, plain: np.generic, other: np.generic, path: str, _d: int) -> Iterator[str]:
+        a, b = np.asarray(plain), np.asarray(other)
+        if a.dtype != b.dtype or (not a.dtype.hasobject and (_bits(a) != _bits(b)).any()):
+            yield _unlike(path, plain, other)
+
+    def of_float(self, plain: float, other: float, path: str, _depth: int) -> Iterator[str]:
+        if struct.pack("d", plain) != struct.pack("d", other):
+            yield _unlike(path, plain, other)
+
+    def of_complex(self, plain: complex, other: complex, path: str, _depth: int) -> Iterator[str]:
+        a, b = (struct.pack("dd", value.real, value.imag) for value in (plain, other))
+        if a != b:
+            yield _unlike(path, plain, other)
+
+    def of_sequence(self, plain: Any, other: Any, path: str, depth: int) -> Iterator[str]:
+        base = next(kind for kind in _SEQUENCES if isinstance(plain, kind))
+        items, others = list(base.__iter__(plain)), list(base.__iter__(other))
+        if len(items) != len(others):
+            yield f"{path}: {len(items)} items are plain, {len(others)} compiled"
+        for place, (a, b) in enumerate(zip(items, others, strict=False)):
+            yield from self.pair(a, b, f"{path}[{place}]", depth)
+        if base is not type(plain):
+            yield from self.of_attributes(plain, other, path, depth)
+
+    def of_set(self, plain: Any, other: Any, path: str, _depth: int) -> Iterator[str]:
+        # Of other elements the order is that of their identities.
+        base = set if isinstance(plain, set) else frozenset
+        held = [[v for v in base.__iter__(one) if type(v) in _PLAIN] for one in (plain, other)]
+        if base.__len__(plain) != base.__len__(other) or held[0] != held[1]:
+            yield _unlike(path, set(held[0]), set(held[1]))
+
+    def of_bytes(self, plain: Any, other: Any, path: str, _depth: int) -> Iterator[str]:
+        if bytes(plain) != bytes(other):
+            yield _unlike(path, bytes(plain), bytes(other))
+
+    def of_exception(self, plain: Any, other: Any, path: str, depth: int) -> Iterator[str]:
+        yield from self.pair(plain.args, other.args, f"{path}.args", depth)
+        yield from self.of_attributes(plain, other, path, depth)
+
+    def of_mapping(self, plain: Any, other: Any, path: str, depth: int) -> Iterator[str]:
+        if len(plain) != len(other):
+            yield f"{path}: {len(plain)} keys are plain, {len(other)} compiled"
+        pairs = zip(dict.items(plain), dict.items(other), strict=False)
+        for place, ((key, a), (also, b)) in enumerate(pairs):
+            yield from self.pair(key, also, f"key {place} of {path}", depth)
+            yield from self.pair(a, b, f"{path}[{show(key)}]", depth)
+
+    def of_function(self, plain: Any, other: Any, path: str, depth: int) -> Iterator[str]:
+        if plain is not other:
+            yield from self.pair(plain.__code__, other.__code__, f"{path}.__code__", depth)
+            cells, others = (tuple(map(_contents, f.__closure__ or ())) for f in (plain, other))
+            yield from self.pair(cells, others, f"{path}.__closure__", depth)
+
+    def of_method(self, plain: Any, other: Any, path: str, depth: int) -> Iterator[str]:
+        yield from self.pair(plain.__func__, other.__func__, f"{path}.__func__", depth)
+        yield from self.pair(plain.__self__, other.__self__, f"{path}.__self__", depth)
+
+    def of_generator(self, plain: Any, other: Any, path: str, depth: int) -> Iterator[str]:
+        state, found = random_state(plain), random_state(other)
+        yield from self.pair(state, found, f"{path}: its stream", depth)
+
+    def of_dtype(self, plain: Any, other: Any, path: str, _depth: int) -> Iterator[str]:
+        if plain != other:
+            yield _unlike(path, plain, other)
+
+    def of_slice(self, plain: Any, other: Any, path: str, depth: int) -> Iterator[str]:
+        a, b = ((s.start, s.stop, s.step) for s in (plain, other))
+        yield from self.pair(a, b, path, depth)
+
+    def of_attributes(self, plain: object, other: object, path: str, depth: int) -> Iterator[str]:
+        """Compare what instances hold, without asking their classes."""
+        a, b = _held(plain), _held(other)
+        if list(a) != list(b):
+            yield f"{path}: has attributes {', '.join(a)} plain, {', '.join(b)} compiled"
+        for name in a.keys() & b.keys():
+            yield from self.pair(a[name], b[name], f"{path}.{name}", depth)
+
+
+def _kind(value: object) -> str:
+    return type(value).__qualname__
+
+
+def _unlike(path: str, plain: object, other: object) -> str:
+    return f"{path}: {show(plain)} is plain, {show(other)} is compiled"
+
+
+def _contents(cell: types.CellType) -> object:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return NotImplemented  # empty
+
+
+def _is_stream(value: object) -> bool:
+    """Whether a value is a random generator of NumPy's, whose package is loaded only where somebody draws."""
+    kind = type(value)
+    return kind.__module__.startswith("numpy.random") and kind.__name__ in (
+        "Generator",
+        "RandomState",
+    )
+
+
+def random_state(generator: Any) -> object:
+    """Return the state of a random stream as plain data."""
+    if type(generator).__name__ == "Generator":
+        return generator.bit_generator.state
+    return generator.get_state(legacy=False)
+
+
+def _layout(plain: _Array, other: _Array) -> Iterator[tuple[str, object, object]]:
+    yield "dtype", str(plain.dtype), str(other.dtype)
+    yield "shape", plain.shape, other.shape
+    long = [axis for axis, length in enumerate(plain.shape) if length > 1]
+    if plain.shape == other.shape and plain.size:
+        a, b = (tuple(one.strides[axis] for axis in long) for one in (plain, other))
+        yield "strides", a, b
+    for flag in ("C_CONTIGUOUS", "F_CONTIGUOUS", "WRITEABLE"):
+        yield f"flag {flag}", plain.flags[flag], other.flags[flag]
+
+
+def _bits(values: _Array) -> _Array:
+    """Return one value an element, in C order; they are equal where the elements' bits are."""
+    if values.dtype.names:
+        fields = [_bits(np.asarray(values[name])) for name in values.dtype.names]
+        return np.array([hash(tuple(f[i].tobytes() for f in fields)) for i in range(values.size)])
+    flat = np.array(values, order="C", copy=True, subok=False).ravel()
+    if flat.dtype.char in "gG":  # the unused bytes of a long double are not defined
+        texts = [f"{value!r}{np.signbit(value.real)}{np.signbit(value.imag)}" for value in flat]
+        return np.array(texts, dtype=object)
+    if not flat.itemsize:
+        return np.zeros(flat.size, bool)
+    return flat.view(np.dtype((np.void, flat.itemsize)))
+
+
+def _distance(a: _Array, b: _Array) -> int | None:
+    """Return how far apart two arrays begin that share memory."""
+    if not np.may_share_memory(a, b):
+        return None
+    start, other = (one.__array_interface__["data"][0] for one in (a, b))
+    return int(start - other)
+
+
+def _held(value: object) -> dict[str, object]:
+    """Return the attributes that an instance holds itself."""
+    found: dict[str, object] = {}
+    for owner in type(value).__mro__:
+        for name, member in vars(owner).items():
+            if type(member) is types.MemberDescriptorType and owner.__module__ != "builtins":
+                try:
+                    found[name] = member.__get__(value)
+                except AttributeError:
+                    continue  # a slot that is empty
+    try:
+        namespace = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return found
+    return {**found, **namespace} if type(namespace) is dict else found
+
+
+# What is equal where its value is, whatever objects hold it.
+_VALUES: Final = (float, complex, np.generic, tuple, frozenset, slice, range, types.MethodType)
+
+_SEQUENCES: Final = (list, tuple, collections.deque, range)
+
+_COMPARERS: Final[tuple[tuple[Any, Callable[..., Iterator[str]]], ...]] = (
+    (np.ndarray, _Comparison.of_ndarray),
+    (np.generic, _Comparison.of_scalar),
+    (float, _Comparison.of_float),
+    (complex, _Comparison.of_complex),
+    (_SEQUENCES, _Comparison.of_sequence),
+    ((set, frozenset), _Comparison.of_set),
+    ((bytearray, memoryview, array.array), _Comparison.of_bytes),
+    (BaseException, _Comparison.of_exception),
+    (dict, _Comparison.of_mapping),
+    (types.FunctionType, _Comparison.of_function),
+    (types.MethodType, _Comparison.of_method),
+    (np.dtype, _Comparison.of_dtype),
+    (slice, _Comparison.of_slice),
+)

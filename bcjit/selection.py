@@ -1,0 +1,98 @@
+"""Which parts are compiled and which nodes a backend gets, for bisection (``BCJIT_ONLY``); it counts and tells, and knows neither parts nor nodes.
+
+``BCJIT_ONLY="parts=0:5,nodes=7:9,to=file"``: of the parts in the order in which they come up only the first five are compiled, the others run
+plain; of the nodes only those with the numbers 7 and 8 go to the backend, the others to eager. A bound that is left out is none. What came up
+is appended to the file, a JSON object a line.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Hashable
+from typing import Final
+
+from bcjit.errors import ArgumentError
+
+__all__ = ["Selection", "selected"]
+
+VARIABLE: Final = "BCJIT_ONLY"
+# Of longer ranges of nodes not each one is told.
+TOLD: Final = 64
+
+
+class Selection:
+    """A choice of parts and nodes by their numbers.
+
+    Parameters
+    ----------
+    text
+        As in the environment variable.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.parts = self.nodes = range(sys.maxsize)
+        self.file: str | None = None
+        for word in filter(None, map(str.strip, text.split(","))):
+            key, _, value = word.partition("=")
+            if key == "to":
+                self.file = value
+            elif key == "parts":
+                self.parts = _range(word, value)
+            elif key == "nodes":
+                self.nodes = _range(word, value)
+            else:
+                raise ArgumentError(_problem(word))
+        self._numbers: dict[Hashable, int] = {}
+        self._count = 0
+        self._process = os.getpid()
+
+    def takes_part(self, key: Hashable, **words: object) -> bool:
+        """Whether a part is compiled; `words` say what it is."""
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers.setdefault(key, len(self._numbers))
+            self.tell(part=number, **words)
+        return number in self.parts
+
+    def takes_nodes(self, count: int) -> tuple[int, range]:
+        """Return the number of the first of the next nodes, and which of them are chosen, counted from it."""
+        first = self._count
+        self._count += count
+        self.tell(nodes=self._count)
+        low, high = (min(max(at - first, 0), count) for at in (self.nodes.start, self.nodes.stop))
+        return first, range(low, max(low, high))
+
+    @property
+    def tells_nodes(self) -> bool:
+        """Whether so few nodes are chosen that each is told."""
+        return self.file is not None and len(self.nodes) <= TOLD
+
+    def tell(self, **words: object) -> None:
+        """Append what came up to the file; processes that were forked off have other numbers."""
+        if self.file is not None and os.getpid() == self._process:
+            json = importlib.import_module("json")  # late: only bisections need it
+            with open(self.file, "a", encoding="utf-8") as stream:  # noqa: PTH123 - so is pathlib
+                stream.write(json.dumps(words) + "\n")
+
+
+def _range(word: str, text: str) -> range:
+    low, colon, high = text.partition(":")
+    bounds = (low or "0", high or str(sys.maxsize))
+    if not colon or not all(bound.isdecimal() for bound in bounds):
+        raise ArgumentError(_problem(word))
+    return range(int(bounds[0]), int(bounds[1]))
+
+
+def _problem(word: str) -> str:
+    return f"environment variable {VARIABLE}: parts=low:high, nodes=low:high or to=file is expected, got {word!r}"
+
+
+def _from_environment() -> Selection | None:
+    text = os.environ.get(VARIABLE, "")
+    return Selection(text) if text else None
+
+
+# None: everything is.
+selected: Final[Selection | None] = _from_environment()

@@ -1,0 +1,302 @@
+"""`bcjit.check`: what is right is called right, and backends that are wrong on purpose lead to the node they get wrong."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import operator
+import random
+import warnings
+
+import numpy as np
+import pytest
+
+import bcjit
+from bcjit.fx_graph import Interpreter, Node, NodeKind
+
+
+class Wrong(Interpreter):
+    """Runs graphs node by node, and gets some calls wrong."""
+
+    def run_node(self, node, args, kwargs):
+        value = super().run_node(node, args, kwargs)
+        return self.spoil(node, args, value) if node.kind is NodeKind.CALL else value
+
+
+def wrong(spoil):
+    """Return a backend that gives what `spoil` makes of the value of each call."""
+    kind = type("Wrong", (Wrong,), {"spoil": lambda _self, *args: spoil(*args)})
+    return lambda graph, _examples: lambda *inputs: kind(graph).run(*inputs)
+
+
+def spoils(target, change):
+    return wrong(lambda node, _args, value: change(value) if node.target is target else value)
+
+
+def three_steps(x, y):
+    a = x * 2.0
+    b = np.sin(a)
+    return b + y
+
+
+X, Y = np.arange(4.0), np.ones(4)
+
+
+@pytest.mark.parametrize("backend", [None, "auto", "eager", wrong(lambda _n, _a, value: value)])
+def test_what_is_right_is_equal(backend):
+    result = bcjit.check(three_steps, X, Y, backend=backend)
+    assert result
+    assert result.equal
+    assert result.repeatable
+    assert result.node is None
+    assert result.differences == ()
+    assert "equal" in str(result)
+    assert "1 graph with 3 calls" in str(result)
+
+
+def test_wrong_call_is_named_with_its_line_and_both_values():
+    result = bcjit.check(three_steps, X, Y, backend=spoils(np.sin, lambda v: v + 1.0))
+    assert not result
+    assert result.repeatable
+    assert result.node.target is np.sin
+    assert result.line.lineno == three_steps.__code__.co_firstlineno + 2
+    assert np.array_equal(result.plain, np.sin(X * 2.0))
+    assert np.array_equal(result.compiled, np.sin(X * 2.0) + 1.0)
+    text = str(result)
+    assert "three_steps: differs" in text
+    assert "when it is captured:" in text
+    assert "the result: 4 of 4 elements differ, first the result[0]" in text
+    assert "first node that differs: sin at test_debugging_check.py:" in text
+    assert "b = np.sin(a)" in text
+    assert result.turns == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda v: v.astype(np.float32), "dtype is float64 plain, float32 compiled"),
+        (lambda v: np.repeat(v, 2)[::2], "strides is (8,) plain, (16,) compiled"),
+        (lambda v: v[:3], "shape is (4,) plain, (3,) compiled"),
+        (lambda v: np.copysign(v, -1.0), "2 of 4 elements differ"),
+        (list, "ndarray"),
+    ],
+)
+def test_dtype_layout_shape_sign_and_kind_are_compared(change, says):
+    result = bcjit.check(lambda x: np.abs(x) * 1.0, np.array([0.0, -1.0, -0.0, 2.0]) * 0.0, backend=spoils(operator.mul, change))  # fmt: skip
+    assert not result
+    assert result.node.target is operator.mul
+    if change is not list:
+        assert says in str(result) or "elements differ" in str(result)
+
+
+def test_lost_write_is_named():
+    def fill(x, y):
+        x[1:] = 7.0
+        return x + y
+
+    def losing(graph, _examples):
+        for node in graph.calls:
+            if node.target is operator.setitem:
+                graph.set_operands(node, (*node.args[:1], slice(0, 0), 0.0))
+        return graph.to_callable()
+
+    x = np.zeros(3)
+    result = bcjit.check(fill, x, x, backend=losing)
+    assert not result
+    assert result.node.target is operator.setitem
+    assert result.line.lineno == fill.__code__.co_firstlineno + 1
+    assert result.plain.tolist() == [0.0, 7.0, 7.0]
+    assert x.tolist() == [0.0, 0.0, 0.0]  # only copies are written
+
+
+def test_backend_that_raises_is_named_although_plain_python_does_the_work():
+    def refuse(node, _args, value):
+        if node.target is np.sin:
+            raise RuntimeError("no sine here")
+        return value
+
+    with bcjit.config.override(strict=False):
+        result = bcjit.check(three_steps, X, Y, backend=wrong(refuse))
+    assert result.equal
+    assert result.node.target is np.sin
+    assert "no sine here" in str(result)
+
+
+def test_backend_that_cannot_compile_a_call_is_named():
+    def picky(graph, _examples):
+        if any(node.target is np.sin for node in graph.calls):
+            raise ValueError("cannot do sines")
+        return graph.to_callable()
+
+    result = bcjit.check(three_steps, X, Y, backend=picky)
+    assert not result.equal
+    assert result.node.target is np.sin
+    assert "plain returns float64[4]" in str(result)
+    assert "compiled raises BackendError" in str(result)
+
+
+def test_wrong_turn_of_a_loop_is_told():
+    def decay(x, n):
+        for _ in range(n):
+            x = x * 0.5
+            x = x + 1.0
+        return x
+
+    third = wrong(lambda n, args, v: v + 1.0 if n.target is operator.add and args[0][0] == 0.75 else v)  # fmt: skip
+    with bcjit.config.override(unroll_limit=0):
+        result = bcjit.check(decay, np.zeros(2), 5, backend=third)
+    assert not result
+    assert result.node.target is operator.add
+    assert result.turns == (2,)
+    assert result.line.lineno == decay.__code__.co_firstlineno + 3
+    assert "turn 2 of its loop" in str(result)
+
+
+def test_wrong_side_of_a_branch_in_a_loop_is_told():
+    def zigzag(x, n):
+        i = 0
+        while i < n:
+            if x[0] > 1.0:
+                x = x - 3.0
+            else:
+                x = x * 2.0
+            i += 1
+        return x
+
+    with bcjit.config.override(unroll_limit=0):
+        result = bcjit.check(zigzag, np.array([0.4, 1.0]), 4, backend=spoils(operator.sub, lambda v: v - 1))  # fmt: skip
+    assert result.node.target is operator.sub
+    assert result.turns == (2,)
+
+
+def test_calls_that_are_wrong_only_together_are_told():
+    def fusing(graph, _examples):
+        run = graph.to_callable()
+        targets = [node.target for node in graph.calls]
+        fused = np.sin in targets and operator.mul in targets
+        return lambda *inputs: tuple(np.add(v, 1.0) for v in run(*inputs)) if fused else run(*inputs)  # fmt: skip
+
+    result = bcjit.check(three_steps, X, Y, backend=fusing)
+    assert result.node.target is np.sin
+    assert "wrong with the calls in front of it" in str(result)
+
+
+def test_wrong_pass_is_told(monkeypatch):
+    from bcjit.debugging import replay  # noqa: PLC0415 - to break it
+
+    def breaking(graph):
+        for node in graph.calls:
+            if node.target is np.sin:
+                node.target = np.cos
+
+    monkeypatch.setattr(replay, "optimize", breaking)
+    monkeypatch.setattr("bcjit.compiler.compile.optimize", breaking)
+    result = bcjit.check(three_steps, X, Y, backend="eager")
+    assert not result
+    assert "passes" in str(result)
+
+
+def test_fault_around_the_graphs_blames_no_node(monkeypatch):
+    from bcjit.debugging import checking as module  # noqa: PLC0415 - to break it
+
+    real = module.compile_function
+    monkeypatch.setattr(module, "compile_function", lambda _fn, **options: real(other, **options))
+
+    def other(x, y):
+        return three_steps(x, y) + 1.0
+
+    result = bcjit.check(three_steps, X, Y)
+    assert not result
+    assert result.node is None
+    assert "BCJIT_DUMP" in str(result)
+
+
+def test_what_is_not_repeatable_is_told_and_nothing_is_blamed():
+    numbers = itertools.count()
+
+    def counts(x):
+        return x + next(numbers)
+
+    result = bcjit.check(counts, X)
+    assert not result.equal
+    assert not result.repeatable
+    assert result.node is None
+    assert str(result).startswith(f"{counts.__qualname__}: not repeatable")
+
+
+def test_worlds_are_equal_and_the_callers_stays_as_it_was():
+    """Writes, aliases, printed text, warnings, random streams, exceptions, attributes: all are as in plain Python."""
+
+    class Holder:
+        def __init__(self, buffer):
+            self.buffer = buffer
+            self.row = buffer[0]
+
+        def step(self, x, *, rng):
+            self.row += x
+            print(self.buffer.sum())
+            warnings.warn("once", stacklevel=2)
+            noise = rng.normal(size=2) + np.random.rand(2) * random.random()  # noqa: NPY002 - the global stream
+            if noise[0] > 99.0:
+                return None
+            self.last = noise
+            return self.row, np.float32(1.0) / np.float32(0.0)
+
+    buffer = np.zeros((2, 2))
+    holder = Holder(buffer)
+    rng = np.random.default_rng(3)
+    state = rng.bit_generator.state
+    with np.errstate(divide="warn"):
+        result = bcjit.check(holder.step, buffer[0], rng=rng)
+    assert result, str(result)
+    assert not buffer.any()
+    assert not hasattr(holder, "last")
+    assert rng.bit_generator.state == state
+
+
+def test_exceptions_are_compared_with_their_tracebacks():
+    def fails(x):
+        y = x + 1.0
+        return y[7]
+
+    assert bcjit.check(fails, np.ones(2))
+
+
+@pytest.mark.parametrize("how", ["compiled", "partial", "instance", "bound", "builtin", "class"])
+def test_any_callable_can_be_checked(how):
+    class Adds:
+        def __init__(self, k=1.0):
+            self.k = k
+
+        def __call__(self, x):
+            return x + self.k
+
+    def add(k, x):
+        return x + k
+
+    fn, args = {
+        "compiled": (bcjit.compile(add, backend=spoils(operator.add, lambda v: v + 1)), (1.0, X)),
+        "partial": (functools.partial(add, 1.0), (X,)),
+        "instance": (Adds(), (X,)),
+        "bound": (bcjit.compile(Adds().__call__), (X,)),
+        "builtin": (np.add, (X, 1.0)),
+        "class": (Adds, (1.0,)),
+    }[how]
+    result = bcjit.check(fn, *args)
+    assert bool(result) is (how != "compiled")  # whose own backend is taken
+    if how in ("builtin", "class"):
+        assert "runs as plain Python" in str(result)
+
+
+def test_wrong_arguments_are_named():
+    with pytest.raises(bcjit.errors.ArgumentTypeError, match="fn: a function is expected, got int"):
+        bcjit.check(3)
+    with pytest.raises(bcjit.errors.BackendNotFoundError):
+        bcjit.check(three_steps, X, Y, backend="egaer")
+    with pytest.raises(bcjit.errors.ArgumentError, match="an argument cannot be copied"):
+        bcjit.check(len, (i for i in ()))
+
+
+def test_node_is_one_of_the_graph():
+    result = bcjit.check(three_steps, X, Y, backend=spoils(np.sin, lambda v: v * 2))
+    assert isinstance(result.node, Node)
