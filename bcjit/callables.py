@@ -27,23 +27,18 @@ from typing import (
     overload,
 )
 
+from bcjit import reports
 from bcjit.frame_hook import why_unsupported
 
 if TYPE_CHECKING:
     from bcjit.code_cache import CodeCache
     from bcjit.fx_graph import Graph
+    from bcjit.reports import Explanation, Report
 
 UNSUPPORTED: Final = why_unsupported()
 if UNSUPPORTED is None or TYPE_CHECKING:
     from bcjit import _core
     from bcjit.compiler import FunctionCompiler
-    from bcjit.reports import (
-        Explanation,
-        RecompileReport,
-        explanation_of,
-        graphs_of,
-        report_of,
-    )
 
     _Base = _core.Dispatcher
 else:
@@ -77,6 +72,12 @@ def _close(compiler: weakref.ref[FunctionCompiler]) -> None:
     found = compiler()
     if found is not None:
         found.close()
+
+
+def _graphs_of(caches: list[CodeCache]) -> tuple[Graph, ...]:
+    """Return the captured graphs that hold at least one call, in order of capture for each function."""
+    entries = (entry for cache in caches for entry in tuple(cache.entries))
+    return tuple(entry.graph for entry in entries if entry.graph.calls)
 
 
 class _NotCopied:
@@ -220,7 +221,7 @@ class CompiledFunction(_Base, _NotCopied, Generic[P, R]):
     @property
     def graphs(self) -> tuple[Graph, ...]:
         """The graphs captured so far, those of functions it calls included."""
-        return graphs_of(self._caches)
+        return _graphs_of(self._caches)
 
     def explain(self, *args: P.args, **kwargs: P.kwargs) -> Explanation:
         """Call the plain function's code once, freshly compiled, and say what was captured and why.
@@ -242,13 +243,14 @@ class CompiledFunction(_Base, _NotCopied, Generic[P, R]):
         call = _core.Dispatcher(self._fn(), fresh.first)
         try:
             result = call(*args, **kwargs)
-            return explanation_of(self.__qualname__, fresh.caches(), result)
+            caches = fresh.caches()
+            return reports.explanation_of(self.__qualname__, caches, _graphs_of(caches), result)
         finally:
             del call
 
-    def report(self) -> RecompileReport:
+    def report(self) -> Report:
         """Return compiled variants with their hits, and for every recompilation the guard that failed."""
-        return report_of(self.__qualname__, self._caches)
+        return reports.report_of(self.__qualname__, self._caches)
 
     def reset(self) -> None:
         """Forget everything compiled; the next call captures anew."""
@@ -338,7 +340,7 @@ class CompiledCallable(functools.partial[R]):
         )
         return cast("Explanation", call(*args, **kwargs))
 
-    def report(self) -> RecompileReport:
+    def report(self) -> Report:
         """Return compiled variants with their hits, and for every recompilation the guard that failed."""
         return self._function().report()
 
@@ -473,5 +475,5 @@ if TYPE_CHECKING:
         def __call__(self, *args: Q.args, **kwargs: Q.kwargs) -> R_co: ...
         @property
         def graphs(self) -> tuple[Graph, ...]: ...
-        def report(self) -> RecompileReport: ...
+        def report(self) -> Report: ...
         def reset(self) -> None: ...

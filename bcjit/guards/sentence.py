@@ -313,6 +313,11 @@ class Failure:
     value: str
 
 
+def named(source: Source) -> str:
+    """Return the path of a value as the program would write it: ``model.w``, ``np.pad``."""
+    return _named(source)
+
+
 def failure(guard: Guard, roots: Roots) -> Failure:
     """Say why a guard does not hold now: what was expected, why, and what is found. Of a guard that holds it says so.
 
