@@ -33,7 +33,7 @@ from bcjit.frame_hook import why_unsupported
 if TYPE_CHECKING:
     from bcjit.code_cache import CodeCache
     from bcjit.fx_graph import Graph
-    from bcjit.reports import Explanation, Report
+    from bcjit.reports import Explanation, PlainReport, ProgramReport, Report
 
 UNSUPPORTED: Final = why_unsupported()
 if UNSUPPORTED is None or TYPE_CHECKING:
@@ -55,6 +55,7 @@ __all__ = [
     "CompiledInstance",
     "PlainFunction",
     "explain_call",
+    "report_all",
     "set_compile",
     "underneath",
 ]
@@ -125,15 +126,15 @@ class PlainFunction(functools.partial[Any], _NotCopied):
         """Nothing is captured."""
         return ()
 
-    def explain(self, *args: Any, **kwargs: Any) -> str:
+    def explain(self, *args: Any, **kwargs: Any) -> PlainReport:
         """Call the function and return the sentence that says why nothing was captured."""
         self.__wrapped__(*args, **kwargs)
         return self.report()
 
-    def report(self) -> str:
-        """Return the sentence that says why nothing is captured."""
+    def report(self) -> PlainReport:
+        """Return the sentence that says why nothing is captured, with the methods of a report."""
         name = getattr(self.__wrapped__, "__qualname__", None) or type(self.__wrapped__).__name__
-        return f"{name} runs as plain Python: {self.reason}"
+        return reports.PlainReport(f"{name} runs as plain Python: {self.reason}")
 
     def reset(self) -> None:
         """There is nothing to forget."""
@@ -249,7 +250,28 @@ class CompiledFunction(_Base, _NotCopied, Generic[P, R]):
             del call
 
     def report(self) -> Report:
-        """Return compiled variants with their hits, and for every recompilation the guard that failed."""
+        """Return what its calls have led to so far.
+
+        Returns
+        -------
+        Report
+            Compiled variants with hits, guards in words and compile times; for every recompilation the guard that failed,
+            what was expected and what was seen; breaks with reason and hint; what runs plain and why. ``str()`` of it is for
+            people, ``as_dict()`` for programs, ``print()`` is in colour on a terminal, ``save(path)`` writes a page for a
+            browser, and notebooks show that page.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import bcjit
+        >>> double = bcjit.compile(lambda x: x * 2)
+        >>> _ = double(np.ones(3)), double(np.ones(4)), double(np.ones(3, np.float32))
+        >>> report = double.report()
+        >>> [part.hits for part in report.parts]
+        [1, 0]
+        >>> [(again.expected, again.seen) for again in report.recompilations]
+        [('x: dtype float64 was expected', 'float32')]
+        """
         return reports.report_of(self.__qualname__, self._caches)
 
     def reset(self) -> None:
@@ -407,6 +429,16 @@ def underneath(call: object) -> object:
     if isinstance(call, CompiledCallable):
         return underneath(_PARTIAL_FUNC(call))
     return call
+
+
+def report_all() -> ProgramReport:
+    """Return the report on every compiled function there is, in the order in which they were made."""
+    found = (reference() for reference in tuple(LIVE.values()))
+    return reports.program_report_of(
+        reports.Compiled(one.__qualname__, one._caches)  # noqa: SLF001 - of this module
+        for one in found
+        if one is not None
+    )
 
 
 def explain_call(fn: Any, /, *args: Any, **kwargs: Any) -> Any:

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.report_kit import timeless
+
 README = Path(__file__).parent.parent / "README.md"
 
 
@@ -19,8 +21,3 @@ def test_example_prints_what_the_readme_says(tmp_path):
         [sys.executable, tmp_path / "example.py"], capture_output=True, text=True, check=False
     )
     assert (timeless(done.stdout), done.stderr) == (timeless(expected), "")
-
-
-def timeless(text):
-    """Put one word in place of what each run measures anew."""
-    return re.sub(r"\d[\d.]* (ns|µs|ms|s)\b", "some time", text)

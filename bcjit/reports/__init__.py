@@ -1,7 +1,7 @@
 """What was captured and why, for people: reads the code caches, changes nothing and runs nothing of the program.
 
 Rooms, in the order data goes through them: ``collect`` (caches to records), ``data`` and ``picture`` (the records), ``shown`` (how a report is asked to show itself), ``words``
-and ``text`` (rows of words), ``html``, ``markup``, ``listing``, ``layout`` and ``svg`` (pages).
+and ``text`` (rows of words), ``html``, ``annotated``, ``listing``, ``svg``, ``layout``, ``markup`` and ``style`` (pages), ``plain`` (what is said where nothing is compiled).
 
 The modules are loaded when a name is first asked for: most programs ask for no report, and none should wait for them at import.
 """
@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from bcjit.reports.collect import Compiled, explanation_of, program_report_of, report_of
     from bcjit.reports.data import Explanation, ProgramReport, Report
+    from bcjit.reports.plain import PlainReport
 
 __all__ = [
     "Compiled",
     "Explanation",
+    "PlainReport",
     "ProgramReport",
     "Report",
     "explanation_of",
@@ -28,6 +30,7 @@ __all__ = [
 _ROOMS: Final = {
     "Compiled": "collect",
     "Explanation": "data",
+    "PlainReport": "plain",
     "ProgramReport": "data",
     "Report": "data",
     "explanation_of": "collect",

@@ -215,7 +215,7 @@ def _beside(key: tuple[str, int], notes: _Notes, loops: Sequence[str]) -> Iterat
     if names:
         few, others = bounded(names, 2 * _GUARDS)
         words = ", ".join(few) + (f" and {others} more" if others else "")
-        said = [tag("span", words, class_="mono"), " as before"]
+        said = [tag("span", words, class_="mono"), " unchanged"]
         yield tag("p", *said, class_="note names", title=_names_title(held, notes))
 
 

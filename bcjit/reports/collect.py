@@ -6,11 +6,11 @@ import functools
 import os
 import sysconfig
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from types import CodeType
 from typing import Final
 
-from bcjit.code_cache import CacheEntry, CodeCache, Miss, Problem
+from bcjit.code_cache import CacheEntry, CodeCache, LimitNote, Miss, Problem, Verdict
 from bcjit.errors import GraphBreak, SourceLine
 from bcjit.fx_graph import Graph, item_of
 from bcjit.guards import Guard, GuardKind, SourceKind, describe, named
@@ -122,7 +122,7 @@ def _function(name: str, code: CodeType, caches: Sequence[CodeCache], own: str) 
         package=_foreign(code.co_filename, own),
         parts=tuple(_part(entry, numbers[_place(entry)], own) for entry in entries),
         recompilations=tuple(_recompilation(miss) for miss in misses if miss.compiled),
-        limits=tuple(limit for cache in caches for limit in _limits(cache)),
+        limits=tuple(limit for cache in caches for limit in map(_limit, cache.limit_notes())),
         problems=tuple(_problem(p) for cache in caches for p in tuple(cache.problems.values())),
     )
 
@@ -177,7 +177,7 @@ def _part(entry: CacheEntry, number: int, own: str) -> PartReport:
         bailouts=entry.bailouts,
         seconds=Seconds(entry.times.capture, entry.times.backend, entry.times.assembly),
         plain=entry.plain,
-        verdict=_verdict(entry),
+        verdicts=tuple(map(_verdict, entry.verdicts)),
     )
 
 
@@ -203,11 +203,9 @@ def _name_in(guard: Guard) -> str:
     return ""
 
 
-def _verdict(entry: CacheEntry) -> VerdictReport | None:
-    verdict = getattr(entry, "verdict", None)
-    if verdict is None:
-        return None
-    return VerdictReport(verdict.plain, verdict.compiled, verdict.text())
+def _verdict(verdict: Verdict) -> VerdictReport:
+    times = verdict.plain_time, verdict.compiled_time
+    return VerdictReport(verdict.plain, *times, verdict.text())
 
 
 def _cut(cause: GraphBreak) -> BreakReport:
@@ -243,40 +241,10 @@ def _recompilation(miss: Miss) -> Recompilation:
     )  # fmt: skip
 
 
-# What to do about a guard that fails again and again.
-_ADVICE: Final[dict[GuardKind, str]] = {
-    GuardKind.ARRAY: "Convert to one dtype and number of dimensions before the call, for example with np.asarray(x, float).",
-    GuardKind.TYPE: "Pass values of one type.",
-    GuardKind.EQUALS: "What was captured depends on this very value; pass fewer different ones, or keep it out of the compiled function.",
-    GuardKind.IDENTITY: "The object is another one each time; make it once and keep it.",
-    GuardKind.KEYS: "Pass dicts with the same keys in the same order, or read the keys by name.",
-    GuardKind.RELATION: "What was captured depends on this relation of sizes or numbers; pass such that agree in it.",
-    GuardKind.SAME_OBJECT: "Pass either the same object or different ones in these places.",
-    GuardKind.OVERLAP: "Pass either arrays that share memory or such that do not.",
-}
-
-
-def _limits(cache: CodeCache) -> Iterator[LimitReport]:
-    """Yield a report for each part that has as many variants as it may have, if calls ran plain for that."""
-    misses = tuple(cache.misses)
-    for spec, part in tuple(cache.parts.items()):
-        line = SourceLine(spec.code.co_filename, spec.line, spec.code.co_qualname)
-        refused = sum(not miss.compiled and miss.line == line for miss in misses)
-        unasked = part.misses - cache.asked[spec] if part.on_miss is None and not part.skip else 0
-        if refused + unasked <= 0 or not part.entries:
-            continue
-        failures = [
-            miss.failure for miss in misses if miss.line == line and miss.failure is not None
-        ]
-        common = Counter((f.guard, f.expected, f.relied) for f in failures).most_common(1)
-        guard, expected, relied = common[0][0] if common else ("", "", None)
-        seen = dict.fromkeys(f.seen for f in failures if f.guard == guard)
-        kinds = {describe(g): g.kind for entry in cache.of_part(spec) for g in entry.guards}
-        advice = _ADVICE.get(kinds[guard], "") if guard in kinds else ""
-        hint = f"{advice} bcjit.config.cache_limit, {len(part.entries)} here, allows more variants."
-        yield LimitReport(
-            line, len(part.entries), refused + unasked, guard, expected, relied, tuple(seen), hint.strip(),
-        )  # fmt: skip
+def _limit(note: LimitNote) -> LimitReport:
+    return LimitReport(
+        note.limit, note.allowed, note.line, note.plain_calls, note.guard, note.relied, note.seen, note.hint, note.text(),
+    )  # fmt: skip
 
 
 # ---------------------------------------------------------------------- whose code it is

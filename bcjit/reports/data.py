@@ -105,15 +105,21 @@ class BreakReport:
 
 @dataclass(frozen=True, slots=True)
 class VerdictReport:
-    """Why a variant was switched back to plain Python: seconds a call, plain and compiled."""
+    """What the cost model measured of a variant for arguments of some sizes, and what runs since."""
 
-    plain: float
-    compiled: float
+    plain: bool  # the plain function runs
+    plain_seconds: float  # of a call
+    compiled_seconds: float
     text: str
 
     def as_dict(self) -> dict[str, object]:
-        """Return both times as plain data."""
-        return {"plain": self.plain, "compiled": self.compiled}
+        """Return it as plain data."""
+        return {
+            "plain": self.plain,
+            "plain_seconds": self.plain_seconds,
+            "compiled_seconds": self.compiled_seconds,
+            "text": self.text,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +155,8 @@ class PartReport:
         The time it took to capture and compile.
     plain
         Whether there was nothing to run, so that the plain code serves.
-    verdict
-        Why it was switched back to plain Python, None where it was not.
+    verdicts
+        What the cost model measured, for each range of sizes, and whether it was switched back to plain Python for them.
     """
 
     function: str
@@ -169,7 +175,7 @@ class PartReport:
     bailouts: int
     seconds: Seconds
     plain: bool = False
-    verdict: VerdictReport | None = None
+    verdicts: tuple[VerdictReport, ...] = ()
 
     @property
     def where(self) -> str:
@@ -202,7 +208,7 @@ class PartReport:
             "bailouts": self.bailouts,
             "seconds": self.seconds.as_dict(),
             "plain": self.plain,
-            "verdict": None if self.verdict is None else self.verdict.as_dict(),
+            "verdicts": [verdict.as_dict() for verdict in self.verdicts],
         }
 
 
@@ -232,44 +238,48 @@ class Recompilation:
 
 @dataclass(frozen=True, slots=True)
 class LimitReport:
-    """A part that has as many variants as it may have: what needs another one runs plain.
+    """A limit of `bcjit.config` that was reached: what needs more runs plain.
 
     Attributes
     ----------
+    limit, allowed
+        The field of ``bcjit.config`` and its value: ``cache_limit``, variants of a part, or ``part_limit``, parts of a code object.
     line
-        Where the part begins.
-    variants
-        How many there are.
+        Where the part begins; the first of the parts that run plain.
     calls
-        How many calls ran plain for that.
-    guard, expected, relied
-        The guard that failed most often, what was expected and the user's line that relied on it; empty and None where it is not known.
+        How many calls ran plain for want of a variant.
+    guard, relied
+        The guard that failed most often and the user's line that relied on it; of parts the guard is empty.
     seen
-        The values seen instead, each once.
+        The last different values found instead; of parts the lines where they begin.
     hint
         What to do.
+    text
+        All of it in words.
     """
 
+    limit: str
+    allowed: int
     line: SourceLine
-    variants: int
     calls: int
     guard: str
-    expected: str
-    relied: SourceLine | None
+    relied: SourceLine
     seen: tuple[str, ...]
     hint: str
+    text: str
 
     def as_dict(self) -> dict[str, object]:
         """Return it as plain data."""
         return {
+            "limit": self.limit,
+            "allowed": self.allowed,
             "where": self.line.text(),
-            "variants": self.variants,
             "calls": self.calls,
             "guard": self.guard,
-            "expected": self.expected,
-            "relied": None if self.relied is None else self.relied.text(),
+            "relied": self.relied.text(),
             "seen": list(self.seen),
             "hint": self.hint,
+            "text": self.text,
         }
 
 

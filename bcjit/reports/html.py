@@ -10,6 +10,7 @@ from bcjit.reports.data import (
     BreakReport,
     Explanation,
     FunctionReport,
+    GuardReport,
     Lists,
     PartReport,
     ProgramReport,
@@ -17,7 +18,7 @@ from bcjit.reports.data import (
     Seconds,
 )
 from bcjit.reports.markup import Markup, join, tag
-from bcjit.reports.style import STYLE
+from bcjit.reports.style import PAGE, STYLE
 from bcjit.reports.svg import drawing
 from bcjit.reports.words import (
     Again,
@@ -28,7 +29,8 @@ from bcjit.reports.words import (
     duration,
     ending,
     folded,
-    limit_sentence,
+    listed,
+    names_in,
     needs,
     variants_of,
 )
@@ -49,16 +51,10 @@ def page(report: Lists) -> Markup:
         tag("meta", charset="utf-8"),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("title", f"bcjit: {_title(report)}"),
-        tag("style", Markup(STYLE + _PAGE)),
+        tag("style", Markup(STYLE + PAGE)),
     )
     body = tag("body", tag("main", *_contents(report), class_="bcjit"))
     return Markup(f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n")
-
-
-_PAGE: Final = """
-body { margin: 0; background: #ffffff; }
-@media (prefers-color-scheme: dark) { body { background: #0d1117; } }
-"""
 
 
 def fragment(report: Lists) -> Markup:
@@ -92,8 +88,8 @@ def _program(report: ProgramReport) -> Iterator[Markup]:
     shown, more = bounded(called, _FUNCTIONS)
     if shown:
         rows = [_overview(number, one) for number, one in enumerate(shown)]
-        names = ("function", "", "variants", "reused", "recompilations", "breaks", "compiled in")
-        yield _table(names, rows, "  nnnnn")
+        titles = ("function", "", "variants", "reused", "recompilations", "breaks", "compiled in")
+        yield _table(titles, rows, "  nnnnn")
     if more:
         yield tag("p", f"{count(more, 'more function')} left out.", class_="muted")
     if idle:
@@ -202,8 +198,8 @@ def _function(function: FunctionReport) -> Iterator[Markup]:
     for problem in function.problems[:_ROWS]:
         yield _card(problem, "Runs as plain Python: ")
     for limit in function.limits:
-        hint = tag("p", limit.hint, class_="hint")
-        yield tag("div", tag("p", limit_sentence(limit)), hint, class_="card warn")
+        head = tag("p", f"{count(limit.calls, 'call')} ran plain at the limit", class_="head")
+        yield tag("div", head, tag("p", limit.text), class_="card warn")
     yield from annotated(function, groups)
     if groups:
         yield from _variants(groups)
@@ -233,8 +229,7 @@ def _variants(groups: Sequence[Variants]) -> Iterator[Markup]:
         ends: list[object] = [ending(part)]
         if part.bailouts:
             ends.append(f", {count(part.bailouts, 'bail-out')}")
-        if part.verdict is not None:
-            ends.append(tag("div", part.verdict.text, class_="hint"))
+        ends += [tag("div", verdict.text, class_="verdict") for verdict in part.verdicts]
         ends += [tag("div", f"changes: {effect}", class_="muted") for effect in part.effects[:8]]
         rows.append(
             [
@@ -318,15 +313,17 @@ def _graph(group: Variants, part: PartReport, place: int | None, *, opened: bool
     )
 
 
-def _guards(guards: Sequence[object], title: str) -> Markup:
+def _guards(guards: Sequence[GuardReport], title: str) -> Markup:
     rows = []
-    for row in needs(guards):  # type: ignore[arg-type]  # guard reports
+    for row in needs(guards):
         if row.line is None:
             words: object = f"{count(len(row.guards), 'guard')} for code of {row.package}"
             rows.append([tag("span", row.package, class_="where"), words])
             continue
-        held, more = bounded([guard.what for guard in row.guards], _ROWS)
-        words = "; ".join(held) + (f" and {more} more" if more else "")
-        rows.append([tag("span", row.line.text(), class_="where"), words])
+        held = listed([guard.what for guard in row.guards], _ROWS)
+        rows.append([tag("span", row.line.text(), class_="where"), held])
+    names = names_in(guards)
+    if names:
+        rows.append(["", f"names unchanged: {listed(names, _ROWS)}"])
     table = _table(("for line", "must hold"), rows, "w ")
     return tag("details", tag("summary", title), tag("div", table, class_="inside"))

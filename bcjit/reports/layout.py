@@ -6,6 +6,7 @@ to that order (K. Sugiyama, S. Tagawa, M. Toda: Methods for visual understanding
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
@@ -88,9 +89,8 @@ class _Drawing:
             if box not in fed and box in followers:
                 layer[box] = min(layer[end] for end in followers[box]) - 1
         if last is not None:
-            layer[last] = max(
-                max(layer), *(layer[i] + 1 for i in range(self.boxes) if i != last), 0
-            )
+            others = (layer[i] + 1 for i in range(self.boxes) if i != last)
+            layer[last] = max(others, default=0)
         return layer
 
     def _add_edge(self, start: int, end: int) -> None:
@@ -102,7 +102,7 @@ class _Drawing:
             self.below.append([])
             chain.append(len(self.sizes) - 1)
         chain.append(end)
-        for upper, lower in zip(chain, chain[1:], strict=False):
+        for upper, lower in itertools.pairwise(chain):
             self.below[upper].append(lower)
             self.above[lower].append(upper)
         self.chains[start, end] = chain
@@ -129,7 +129,7 @@ class _Drawing:
 
     def _crossings(self) -> int:
         total = 0
-        for upper, lower in zip(self.rows, self.rows[1:], strict=False):
+        for upper, lower in itertools.pairwise(self.rows):
             spot = {item: place for place, item in enumerate(lower)}
             ends = [
                 spot[end]
@@ -171,7 +171,7 @@ class _Drawing:
             _mean([self.center[n] for n in neighbours(item)], self.center[item]) for item in row
         ]
         offsets = [0.0]
-        for left, right in zip(row, row[1:], strict=False):
+        for left, right in itertools.pairwise(row):
             offsets.append(offsets[-1] + self._gap(left, right))
         # Without the gaps the middles must only not fall: the mean of each run that would.
         blocks: list[tuple[float, float, int]] = []  # sum, weight, length

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["STYLE"]
+__all__ = ["PAGE", "STYLE"]
 
 # The colours of parts: for text and bars, and as a tint behind lines.
 _LIGHT_PARTS: Final = (
@@ -134,3 +134,8 @@ DARK_PARTS
 """
 
 STYLE: Final = _parts(_LIGHT_PARTS) + _SHEET.replace("DARK_PARTS", _parts(_DARK_PARTS))
+# What a page of its own needs beside it.
+PAGE: Final = """
+body { margin: 0; background: #ffffff; }
+@media (prefers-color-scheme: dark) { body { background: #0d1117; } }
+"""

@@ -28,7 +28,8 @@ from bcjit.reports.words import (
     ending,
     facts,
     folded,
-    limit_sentence,
+    listed,
+    names_in,
     needs,
     variants_of,
 )
@@ -44,6 +45,7 @@ _FUNCTIONS: Final = 40
 _PARTS: Final = 40
 _VARIANTS: Final = 10
 _LINES: Final = 12  # of guards
+_NAMES: Final = 40
 _REASONS: Final = 20
 _GRAPH_ROWS: Final = 200
 _WIDTH: Final = 110
@@ -163,8 +165,7 @@ def _function(function: FunctionReport, depth: int) -> Iterator[Row]:
         (f"compiled again{f' {again.times} times' if again.times > 1 else ''}: {again.sentence()}", _NORMAL),
     )])  # fmt: skip
     for limit in function.limits:
-        yield _row(depth, (limit_sentence(limit), _CUT))
-        yield _row(depth + 2, (f"hint: {limit.hint}", _HINT))
+        yield _row(depth, (f"{count(limit.calls, 'call')} ran plain: {limit.text}", _CUT))
     yield from _some(
         function.problems, _REASONS, depth, "problem", lambda p: _cut("plain: ", p, depth, "")
     )
@@ -190,30 +191,36 @@ def _variants(group: Variants, depth: int) -> Iterator[Row]:
 def _facts(part: PartReport) -> Iterator[Piece]:
     yield f"{facts(part)}, ", _NORMAL
     yield ending(part), _CUT if part.cut is not None else _NORMAL
-    if part.verdict is not None:
-        yield f"; {part.verdict.text}", _BAD
+    for verdict in part.verdicts:
+        yield f"; {verdict.text}", _BAD if verdict.plain else _DIM
 
 
 def _needs(
     guards: Sequence[GuardReport], filename: str, depth: int, verb: str = "needs"
 ) -> Iterator[Row]:
-    """Yield what must hold, a row for each line that relies on it."""
+    """Yield what must hold, a row for each line that relies on it; names that must mean what they did are one row."""
     rows, more = bounded(needs(guards), _LINES)
     for row in rows:
         if row.line is None:
             words = f"{verb} {count(len(row.guards), 'guard')} for code of {row.package}"
-            yield _row(depth, (words, _DIM))
-            continue
-        here = row.line.filename == filename
-        where = f"line {row.line.lineno}" if here else row.line.text()
-        words = f"{verb} for {where}: " + "; ".join(guard.what for guard in row.guards)
-        for text in textwrap.wrap(
-            words, _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-        ):
-            yield _row(depth, (text, _DIM))
+        else:
+            here = row.line.filename == filename
+            where = f"line {row.line.lineno}" if here else row.line.text()
+            words = f"{verb} for {where}: {'; '.join(guard.what for guard in row.guards)}"
+        yield from _wrapped(words, depth)
     if more:
         left = sum(len(row.guards) for row in needs(guards)[_LINES:])
         yield _row(depth, (f"and {count(left, 'more guard')}", _DIM))
+    names = names_in(guards)
+    if names:
+        yield from _wrapped(f"{verb} unchanged: {listed(names, _NAMES)}", depth)
+
+
+def _wrapped(words: str, depth: int) -> Iterator[Row]:
+    for text in textwrap.wrap(
+        words, _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    ):
+        yield _row(depth, (text, _DIM))
 
 
 def _cut(word: str, cut: BreakReport, depth: int, times: str) -> Iterator[Row]:
@@ -275,12 +282,15 @@ def _explained(number: int, part: PartReport) -> Iterator[Row]:
         (part.where, _PLACE),
         (f" ({part.function}), {duration(part.seconds.total)}", _NORMAL),
     )
-    own = [guard for guard in part.guards if not guard.package]
+    own = [guard for guard in part.guards if not guard.package and not guard.name]
     width = min(60, max((len(guard.what) for guard in own), default=0))
     for guard in own:
         yield _row(2, (f"guard: {guard.what:{width}}", _NORMAL), (f"  # {guard.line.text()}", _DIM))
     for row in needs(guard for guard in part.guards if guard.package):
-        yield _row(2, (f"guard: {len(row.guards)} more for code of {row.package}", _DIM))
+        yield _row(2, (f"guard: {len(row.guards):,} more for code of {row.package}", _DIM))
+    names = names_in(part.guards)
+    if names:
+        yield from _wrapped(f"guard: unchanged: {listed(names, _NAMES)}", 2)
     if part.nodes:
         lines, more = bounded(part.graph.splitlines(), _GRAPH_ROWS)
         for line in lines:

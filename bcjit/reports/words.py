@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
+from bcjit.code_cache import duration
 from bcjit.errors import SourceLine
 from bcjit.records import dataclass
 from bcjit.reports.data import (
     BreakReport,
     FunctionReport,
     GuardReport,
-    LimitReport,
     PartReport,
     Recompilation,
 )
 
 __all__ = [
-    "Again", "Needs", "Variants", "agains", "bounded", "count", "counted_breaks", "duration", "ending", "facts", "folded",
-    "limit_sentence", "needs", "variants_of",
+    "Again", "Needs", "Variants", "agains", "bounded", "count", "counted_breaks", "duration", "ending", "facts", "folded", "listed",
+    "names_in", "needs", "variants_of",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -29,22 +29,13 @@ def count(number: int, what: str) -> str:
     return f"{number:,} {what}{'s' * (number != 1)}"
 
 
-def duration(seconds: float) -> str:
-    """Return a time with two or three figures: ``830 ns``, ``1.3 µs``, ``2.4 ms``, ``12 s``."""
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        # What would be rounded up to the next unit is of that unit.
-        if seconds >= 0.9995 * size:
-            number = seconds / size
-            return f"{number:.2g} {unit}" if number < 9.95 else f"{number:.0f} {unit}"
-    return f"{seconds * 1e9:.0f} ns"
-
-
 def bounded(items: Sequence[T], most: int) -> tuple[Sequence[T], int]:
     """Return the first items, and how many are left out."""
     return items[:most], max(0, len(items) - most)
 
 
-def _joined(words: Iterable[str], most: int) -> str:
+def listed(words: Iterable[str], most: int) -> str:
+    """Return the first words with commas, and how many there are more."""
     shown, more = bounded(tuple(words), most)
     return ", ".join(shown) + (f" and {more} more" if more else "")
 
@@ -122,17 +113,32 @@ class Needs:
     guards: tuple[GuardReport, ...]
 
 
+def names_in(guards: Iterable[GuardReport]) -> tuple[str, ...]:
+    """Return the names of which guards say that they mean what they did, but those of packages."""
+    return tuple(dict.fromkeys(guard.name for guard in guards if guard.name and not guard.package))
+
+
 def needs(guards: Iterable[GuardReport]) -> tuple[Needs, ...]:
-    """Return guards by the line that relied on them; those of a package together, behind the others."""
+    """Return guards by the line that relied on them; those of a package together, behind the others. Guards of names are left to `names_in`."""
     found: dict[tuple[str, SourceLine | None], list[GuardReport]] = {}
     for guard in guards:
+        if guard.name and not guard.package:
+            continue
         key = (guard.package, None if guard.package else guard.line)
         found.setdefault(key, []).append(guard)
     rows = [Needs(line, package, tuple(held)) for (package, line), held in found.items()]
-    return tuple(sorted(rows, key=lambda row: bool(row.package)))
+
+    def place(row: Needs) -> tuple[bool, str, int]:
+        return (
+            (True, row.package, 0)
+            if row.line is None
+            else (False, row.line.filename, row.line.lineno)
+        )
+
+    return tuple(sorted(rows, key=place))
 
 
-# ---------------------------------------------------------------------- recompilations and limits
+# ---------------------------------------------------------------------- recompilations
 
 _SEEN = 8
 
@@ -152,7 +158,7 @@ class Again:
             return "the variants had changed by then"
         if len(self.seen) == 1 or again.relied is None:
             return again.sentence
-        return f"{again.expected} (relied on at {again.relied}), got {_joined(self.seen, _SEEN)}"
+        return f"{again.expected} (relied on at {again.relied}), got {listed(self.seen, _SEEN)}"
 
 
 def agains(recompilations: Iterable[Recompilation]) -> tuple[Again, ...]:
@@ -165,17 +171,6 @@ def agains(recompilations: Iterable[Recompilation]) -> tuple[Again, ...]:
         Again(same[0], len(same), tuple(dict.fromkeys(again.seen for again in same)))
         for same in found.values()
     )
-
-
-def limit_sentence(limit: LimitReport) -> str:
-    """Return what a limit led to and which guard keeps failing."""
-    text = (
-        f"{count(limit.calls, 'call')} ran plain: {limit.line} has {count(limit.variants, 'variant')},"
-        " as many as it may have"
-    )
-    if limit.guard:
-        text += f". What keeps failing: {limit.expected} (relied on at {limit.relied}), got {_joined(limit.seen, _SEEN)}"
-    return text
 
 
 # ---------------------------------------------------------------------- packages
