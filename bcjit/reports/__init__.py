@@ -1,6 +1,6 @@
 """What was captured and why, for people: reads the code caches, changes nothing and runs nothing of the program.
 
-Rooms, in the order data goes through them: ``collect`` (caches to records), ``data`` and ``picture`` (the records), ``shown`` (how a report is asked to show itself), ``words``
+Rooms, in the order data goes through them: ``collect`` (caches to records), ``parts``, ``data`` and ``picture`` (the records), ``shown`` (how a report is asked to show itself), ``words``
 and ``text`` (rows of words), ``html``, ``annotated``, ``listing``, ``svg``, ``layout``, ``markup`` and ``style`` (pages), ``plain`` (what is said where nothing is compiled).
 
 The modules are loaded when a name is first asked for: most programs ask for no report, and none should wait for them at import.

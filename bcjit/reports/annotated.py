@@ -6,10 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from bcjit.errors import SourceLine
-from bcjit.reports.data import BreakReport, FunctionReport, GuardReport
+from bcjit.reports.data import FunctionReport
 from bcjit.reports.listing import Listing, listing, listing_around
 from bcjit.reports.markup import Markup, tag
-from bcjit.reports.words import Again, Variants, agains, bounded, count, counted_breaks
+from bcjit.reports.parts import (
+    BreakReport,
+    GuardReport,
+)
+from bcjit.reports.words import Again, Variants, bounded, count, counted_breaks, recompiled
 
 __all__ = ["annotated", "chip", "colour"]
 
@@ -18,6 +22,7 @@ _BARS: Final = 5
 _GUARDS: Final = 14
 _INLINED: Final = 12
 _LINES: Final = 200
+_CONTEXTS: Final = 6
 
 
 def colour(part: int) -> str:
@@ -60,7 +65,7 @@ class _Notes:
         for cut, times in counted_breaks(function.parts):
             if cut.line is not None:
                 self.cuts.setdefault((cut.line.filename, cut.line.lineno), []).append((cut, times))
-        for again in agains(function.recompilations):
+        for again in recompiled(function.recompilations):
             if again.first.relied is not None:
                 relied = again.first.relied
                 self.failed.setdefault((relied.filename, relied.lineno), []).append(again)
@@ -189,8 +194,11 @@ def _row(key: tuple[str, int], text: str, notes: _Notes, loops: Sequence[str]) -
 
 
 def _beside(key: tuple[str, int], notes: _Notes, loops: Sequence[str]) -> Iterator[Markup]:
+    cuts: dict[str, list[tuple[BreakReport, int]]] = {}
     for cut, times in notes.cuts.get(key, ()):
-        yield _cut(cut, times)
+        cuts.setdefault(cut.code, []).append((cut, times))
+    for same in cuts.values():
+        yield _cut(same)
     for words in dict.fromkeys(loops):
         yield tag("p", words, class_="note loop")
     held = notes.guards.get(key, {})
@@ -223,12 +231,19 @@ def _names_title(held: Mapping[str, object], notes: _Notes) -> str:
     return "\n".join([what for what in held if notes.reports[what].name][:60])
 
 
-def _cut(cut: BreakReport, times: int) -> Markup:
+def _cut(same: Sequence[tuple[BreakReport, int]]) -> Markup:
+    """Return the card of the breaks of one kind at a line."""
+    cut = same[0][0]
+    times = sum(number for _, number in same)
     title = f"{cut.code} {cut.title}" + (f", {times} variants" if times > 1 else "")
+    shown, more = bounded([one.context for one, _ in same if one.context], _CONTEXTS)
+    about = [tag("p", tag("code", context)) for context in dict.fromkeys(shown)]
+    if more:
+        about.append(tag("p", f"and {more} more", class_="muted"))
     return tag(
         "div",
         tag("p", title, class_="head"),
-        tag("p", tag("code", cut.context)) if cut.context else None,
+        *about,
         tag("p", cut.explanation),
         tag("p", cut.hint, class_="hint") if cut.hint else None,
         class_="card",

@@ -15,16 +15,13 @@ from bcjit.errors import GraphBreak, SourceLine
 from bcjit.fx_graph import Graph, item_of
 from bcjit.guards import Guard, GuardKind, SourceKind, describe, named
 from bcjit.records import dataclass
-from bcjit.reports.data import (
+from bcjit.reports.data import Explanation, FunctionReport, ProgramReport, Report
+from bcjit.reports.parts import (
     BreakReport,
-    Explanation,
-    FunctionReport,
     GuardReport,
     LimitReport,
     PartReport,
-    ProgramReport,
     Recompilation,
-    Report,
     Seconds,
     VerdictReport,
 )
@@ -243,7 +240,7 @@ def _recompilation(miss: Miss) -> Recompilation:
 
 def _limit(note: LimitNote) -> LimitReport:
     return LimitReport(
-        note.limit, note.allowed, note.line, note.plain_calls, note.guard, note.relied, note.seen, note.hint, note.text(),
+        note.limit, note.allowed, note.line, note.plain_calls, note.guard, note.relied, note.seen, note.hint,
     )  # fmt: skip
 
 

@@ -6,32 +6,30 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from bcjit.reports.annotated import annotated, chip, colour
-from bcjit.reports.data import (
+from bcjit.reports.data import Explanation, FunctionReport, Lists, ProgramReport, Report
+from bcjit.reports.markup import Markup, join, tag
+from bcjit.reports.parts import (
     BreakReport,
-    Explanation,
-    FunctionReport,
     GuardReport,
-    Lists,
     PartReport,
-    ProgramReport,
-    Report,
     Seconds,
 )
-from bcjit.reports.markup import Markup, join, tag
 from bcjit.reports.style import PAGE, STYLE
 from bcjit.reports.svg import drawing
 from bcjit.reports.words import (
     Again,
     Variants,
-    agains,
     bounded,
     count,
     duration,
     ending,
     folded,
+    limit_cause,
+    limit_head,
     listed,
     names_in,
     needs,
+    recompiled,
     variants_of,
 )
 
@@ -150,7 +148,7 @@ def _stats(report: Lists) -> Markup:
         (f"{len(report.breaks):,}", "ended by a break", False),
     ]
     if not isinstance(report, Explanation):
-        cells.append((f"{sum(part.hits for part in parts):,}", "times reused", False))
+        cells.append((f"{sum(part.hits for part in parts):,}", "reuses", False))
         again = len(report.recompilations)
         cells.append((f"{again:,}", "recompilation" + "s" * (again != 1), False))
     bailouts = sum(part.bailouts for part in parts)
@@ -173,7 +171,7 @@ def _time_cell(seconds: Seconds) -> Markup:
         (seconds.capture, "capture"), (seconds.backend, "backend"), (seconds.assembly, "assembly"),
     )  # fmt: skip
     bars = [
-        tag("i", class_=f"p{number}", style=f"width:{100 * share / total:.1f}%", title=what)
+        tag("i", class_=f"t{number}", style=f"width:{100 * share / total:.1f}%", title=what)
         for number, (share, what) in enumerate(shares)
     ]
     words = ", ".join(f"{what} {duration(share)}" for share, what in shares)
@@ -198,13 +196,14 @@ def _function(function: FunctionReport) -> Iterator[Markup]:
     for problem in function.problems[:_ROWS]:
         yield _card(problem, "Runs as plain Python: ")
     for limit in function.limits:
-        head = tag("p", f"{count(limit.calls, 'call')} ran plain at the limit", class_="head")
-        yield tag("div", head, tag("p", limit.text), class_="card warn")
+        head = tag("p", limit_head(limit), class_="head")
+        cause, hint = tag("p", limit_cause(limit)), tag("p", limit.hint, class_="hint")
+        yield tag("div", head, cause, hint, class_="card warn")
     yield from annotated(function, groups)
     if groups:
         yield from _variants(groups)
     if function.recompilations:
-        yield from _recompilations(agains(function.recompilations))
+        yield from _recompilations(recompiled(function.recompilations))
     if groups:
         yield from _graphs(groups)
 

@@ -161,9 +161,12 @@ class _Drawing:
             neighbours = self.above if down else self.below
             for row in self.rows if down else self.rows[::-1]:
                 self._draw(row, neighbours.__getitem__)
-        # A last look at both sides, so that single chains are straight.
+        # A last look at both sides, so that boxes stand between what leads to them and what they lead to.
         for row in self.rows:
-            self._draw(row, lambda item: self.above[item] + self.below[item])
+            self._draw(row, self._both_sides)
+
+    def _both_sides(self, item: int) -> list[int]:
+        return [item] if item >= self.boxes else self.above[item] + self.below[item]
 
     def _draw(self, row: list[int], neighbours: Callable[[int], list[int]]) -> None:
         """Move the items of a layer to the middle of their neighbours, as far as the gaps allow (least squares: pool adjacent violators)."""
@@ -176,7 +179,7 @@ class _Drawing:
         # Without the gaps the middles must only not fall: the mean of each run that would.
         blocks: list[tuple[float, float, int]] = []  # sum, weight, length
         for item, want, offset in zip(row, wanted, offsets, strict=True):
-            weight = 3.0 if item >= self.boxes else 1.0  # bends in line make straight edges
+            weight = 12.0 if item >= self.boxes else 1.0  # bends in line make straight edges
             total, heavy, length = (want - offset) * weight, weight, 1
             while blocks and blocks[-1][0] / blocks[-1][1] >= total / heavy:
                 more, weighs, count = blocks.pop()
@@ -199,20 +202,27 @@ class _Drawing:
         for box in range(self.boxes):
             width, height = self.sizes[box]
             layer = self.layer[box]
-            corners.append(
-                (self.center[box] - width / 2 - left, tops[layer] + (heights[layer] - height) / 2)
-            )
+            # What nothing leads to stands low, close to what it is for.
+            spare = 0.0 if self.above[box] else heights[layer] - height
+            corners.append((self.center[box] - width / 2 - left, tops[layer] + spare))
         arrives = self._ports(self.above, [chain[-2:] for chain in self.chains.values()])
         leaves = self._ports(self.below, [chain[1::-1] for chain in self.chains.values()])
         routes = {}
         for (start, end), chain in self.chains.items():
-            bottom = corners[start][1] + self.sizes[start][1]
-            points = [(leaves[start, chain[1]] - left, bottom)]
-            for bend in chain[1:-1]:
-                layer = self.layer[bend]
-                x = self.center[bend] - left
-                points += [(x, tops[layer]), (x, tops[layer] + heights[layer])]
-            points.append((arrives[end, chain[-2]] - left, corners[end][1]))
+            # Between layers edges may go aside; within the height of a layer, past its taller boxes, they run straight down.
+            xs = [
+                leaves[start, chain[1]],
+                *(self.center[bend] for bend in chain[1:-1]),
+                arrives[end, chain[-2]],
+            ]
+            layers = [self.layer[item] for item in chain]
+            points = [
+                (x - left, y)
+                for x, layer in zip(xs, layers, strict=True)
+                for y in (tops[layer], tops[layer] + heights[layer])
+            ]
+            points[0] = (points[0][0], corners[start][1] + self.sizes[start][1])
+            points[-1] = (points[-1][0], corners[end][1])
             routes[start, end] = tuple(points)
         return Arrangement(tuple(corners), routes, right - left, top - _LAYER_GAP)
 

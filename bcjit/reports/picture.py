@@ -13,10 +13,11 @@ import numpy as np
 
 from bcjit.dims import Symbol
 from bcjit.errors import SourceLine
-from bcjit.fx_graph import Graph, Node, NodeKind, exprs_in
+from bcjit.fx_graph import Graph, Node, NodeKind, exprs_in, item_of
 from bcjit.fx_graph.dependencies import Owner, has_memory, owner
 from bcjit.fx_graph.node import has_form
 from bcjit.fx_graph.printer import operand_text, target_name
+from bcjit.meta import UNBOUND
 from bcjit.records import dataclass
 
 __all__ = ["Picture", "Row", "picture_of"]
@@ -57,13 +58,36 @@ def picture_of(graph: Graph) -> Picture:
 def _picture(
     graph: Graph, title: str, given: dict[Node, str], carried: Sequence[str] = ()
 ) -> Picture:
-    nodes = [node for node in graph.nodes if node.kind is not NodeKind.OUTPUT]
+    # A body is handed more than it reads: the other side of a branch may need it.
+    read = graph.symbol_sources() if title else set()
+    nodes = [
+        node
+        for node in graph.nodes
+        if node.kind is not NodeKind.OUTPUT
+        and item_of(node) is None
+        and not (title and node.kind is NodeKind.INPUT and not node.users and node not in read)
+    ]
     shown, more = nodes[:_LONGEST], len(nodes[_LONGEST:])
     number = {node: index for index, node in enumerate(shown)}
+    results: dict[Node, list[Node]] = {}
+    for node in graph.nodes:
+        item = item_of(node)
+        if item is not None and item[0] in number:
+            # What comes out of a loop or branch is named at its box.
+            number[node] = number[item[0]]
+            results.setdefault(item[0], []).append(node)
     behind = _order(shown, number)
     sizes = graph.symbols
     rows = [
-        _row(node, _numbers(node, number, sizes), number, behind[node], given) for node in shown
+        _row(
+            node,
+            tuple(results.get(node, (node,))),
+            _numbers(node, number, sizes),
+            number,
+            behind[node],
+            given,
+        )
+        for node in shown
     ]
     outputs = graph.output_node
     if outputs is not None and not more and outputs.args:
@@ -115,17 +139,18 @@ def _numbers(
 
 def _row(
     node: Node,
+    results: tuple[Node, ...],
     uses: tuple[int, ...],
     number: Mapping[Node, int],
     behind: tuple[int, ...],
     given: Mapping[Node, str],
 ) -> Row:
-    gives = ", ".join(map(str, node.meta))
+    gives = ", ".join(str(meta) for one in results for meta in one.meta)
     return Row(
         kind=node.kind.value,
-        name=node.name,
+        name=", ".join(one.name for one in results),
         does=given.get(node) or _does(node),
-        gives=f"({gives})" if node.multi else gives,
+        gives=f"({gives})" if results == (node,) and node.multi else gives,
         line=node.line,
         uses=uses,
         writes=tuple(number[written] for written in node.writes if written in number),
@@ -149,7 +174,7 @@ _UNARY: Final[dict[Callable[..., object], str]] = {
 
 
 def _short(operand: object) -> str:
-    return operand_text(operand)
+    return "nothing" if operand is UNBOUND else operand_text(operand)
 
 
 def _index(key: object) -> str:

@@ -58,6 +58,9 @@ _SHEET: Final = """
 .bcjit .stats li.bad b { color: var(--cut); }
 .bcjit .bar { display: flex; height: 6px; width: 150px; border-radius: 3px; overflow: hidden; margin: 5px 0 1px; background: var(--line); }
 .bcjit .bar i { display: block; height: 100%; background: rgb(var(--c)); }
+.bcjit .bar .t0 { background: var(--muted); }
+.bcjit .bar .t1 { background: var(--edge); opacity: 0.75; }
+.bcjit .bar .t2 { background: var(--edge); opacity: 0.4; }
 .bcjit .chip { display: inline-block; min-width: 21px; padding: 0 5px; border-radius: 5px; text-align: center; font-size: 12px; line-height: 19px; font-weight: 650;
   color: rgb(var(--c)); background: rgb(var(--c) / 0.14); white-space: nowrap; }
 .bcjit .listing { border: 1px solid var(--line); border-radius: 8px; overflow: hidden; margin: 12px 0; }
@@ -83,9 +86,9 @@ _SHEET: Final = """
 .bcjit .card.warn .head { color: var(--warn); }
 .bcjit .card p { margin: 2px 0; }
 .bcjit .scroll { overflow-x: auto; }
-.bcjit table { border-collapse: collapse; width: 100%; font-size: 13.5px; margin: 8px 0; }
-.bcjit th { text-align: left; font-weight: 600; color: var(--muted); font-size: 12.5px; padding: 6px 14px 6px 0; border-bottom: 1px solid var(--line); white-space: nowrap; }
-.bcjit td { text-align: left; padding: 6px 14px 6px 0; border-bottom: 1px solid var(--line); vertical-align: top; overflow-wrap: anywhere; }
+.bcjit table { border-collapse: collapse; min-width: min(100%, 760px); font-size: 13.5px; margin: 8px 0; }
+.bcjit th { text-align: left; font-weight: 600; color: var(--muted); font-size: 12.5px; padding: 6px 22px 6px 0; border-bottom: 1px solid var(--line); white-space: nowrap; }
+.bcjit td { text-align: left; padding: 6px 22px 6px 0; border-bottom: 1px solid var(--line); vertical-align: top; overflow-wrap: anywhere; }
 .bcjit td.n, .bcjit th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .bcjit td.w { white-space: nowrap; }
 .bcjit details { border: 1px solid var(--line); border-radius: 8px; margin: 8px 0; }
@@ -127,7 +130,10 @@ _SHEET: Final = """
     --cut: #ff7b72; --cut-bg: #2a1618; --hint: #56d364; --warn: #e3b341; --warn-bg: #2a2413; --edge: #6e7681; --link: 68 147 248;
     color-scheme: dark;
   }
-  .bcjit .chip { background: rgb(var(--c) / 0.2); }
+  .bcjit .bar .t0 { background: var(--muted); }
+.bcjit .bar .t1 { background: var(--edge); opacity: 0.75; }
+.bcjit .bar .t2 { background: var(--edge); opacity: 0.4; }
+.bcjit .chip { background: rgb(var(--c) / 0.2); }
   .bcjit .row.in { background: rgb(var(--c) / 0.12); }
 DARK_PARTS
 }

@@ -192,7 +192,7 @@ def _full(row: Row) -> str:
 def _edge(placed: Arrangement, edge: tuple[int, int], kind: str) -> Markup:
     points = placed.routes[edge]
     tip_x, tip_y = points[-1]
-    path = " ".join(_path([*points[:-1], (tip_x, tip_y - 5)]))
+    path = " ".join(_path([*points[:-1], (tip_x, tip_y - 1)]))
     head = f"M{tip_x - 3.5:.1f} {tip_y - 6.5:.1f}h7L{tip_x:.1f} {tip_y - 0.5:.1f}z"
     return tag(
         "g", tag("path", class_="line", d=path), tag("path", class_="head", d=head), class_=f"edge {kind}".rstrip(),

@@ -7,20 +7,15 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, Any, Final, TypeAlias, TypeVar
 
-from bcjit.reports.data import (
+from bcjit.reports.data import Explanation, FunctionReport, Lists, ProgramReport, Report
+from bcjit.reports.parts import (
     BreakReport,
-    Explanation,
-    FunctionReport,
     GuardReport,
-    Lists,
     PartReport,
-    ProgramReport,
-    Report,
     Seconds,
 )
 from bcjit.reports.words import (
     Variants,
-    agains,
     bounded,
     count,
     counted_breaks,
@@ -28,9 +23,12 @@ from bcjit.reports.words import (
     ending,
     facts,
     folded,
+    limit_cause,
+    limit_head,
     listed,
     names_in,
     needs,
+    recompiled,
     variants_of,
 )
 
@@ -159,13 +157,15 @@ def _function(function: FunctionReport, depth: int) -> Iterator[Row]:
         yield from _cut("", cut, depth, f" ({times} variants)" if times > 1 else "")
     for loop in function.loops:
         yield _row(depth, (loop.text(), _NORMAL))
-    yield from _some(agains(function.recompilations), _REASONS, depth, "reason", lambda again: [_row(
+    yield from _some(recompiled(function.recompilations), _REASONS, depth, "reason", lambda again: [_row(
         depth,
         (f"{again.first.line} ", _PLACE),
         (f"compiled again{f' {again.times} times' if again.times > 1 else ''}: {again.sentence()}", _NORMAL),
     )])  # fmt: skip
     for limit in function.limits:
-        yield _row(depth, (f"{count(limit.calls, 'call')} ran plain: {limit.text}", _CUT))
+        yield _row(depth, (limit_head(limit), _CUT))
+        yield _row(depth + 2, (limit_cause(limit), _NORMAL))
+        yield _row(depth + 2, (f"hint: {limit.hint}", _HINT))
     yield from _some(
         function.problems, _REASONS, depth, "problem", lambda p: _cut("plain: ", p, depth, "")
     )

@@ -8,17 +8,33 @@ from typing import TypeVar
 from bcjit.code_cache import duration
 from bcjit.errors import SourceLine
 from bcjit.records import dataclass
-from bcjit.reports.data import (
+from bcjit.reports.data import FunctionReport
+from bcjit.reports.parts import (
     BreakReport,
-    FunctionReport,
     GuardReport,
+    LimitReport,
     PartReport,
     Recompilation,
 )
 
 __all__ = [
-    "Again", "Needs", "Variants", "agains", "bounded", "count", "counted_breaks", "duration", "ending", "facts", "folded", "listed",
-    "names_in", "needs", "variants_of",
+    "Again",
+    "Needs",
+    "Variants",
+    "bounded",
+    "count",
+    "counted_breaks",
+    "duration",
+    "ending",
+    "facts",
+    "folded",
+    "limit_cause",
+    "limit_head",
+    "listed",
+    "names_in",
+    "needs",
+    "recompiled",
+    "variants_of",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -161,7 +177,7 @@ class Again:
         return f"{again.expected} (relied on at {again.relied}), got {listed(self.seen, _SEEN)}"
 
 
-def agains(recompilations: Iterable[Recompilation]) -> tuple[Again, ...]:
+def recompiled(recompilations: Iterable[Recompilation]) -> tuple[Again, ...]:
     """Return recompilations for the same reason as one."""
     found: dict[tuple[object, ...], list[Recompilation]] = {}
     for again in recompilations:
@@ -171,6 +187,28 @@ def agains(recompilations: Iterable[Recompilation]) -> tuple[Again, ...]:
         Again(same[0], len(same), tuple(dict.fromkeys(again.seen for again in same)))
         for same in found.values()
     )
+
+
+# ---------------------------------------------------------------------- limits
+
+
+def limit_head(limit: LimitReport) -> str:
+    """Return which limit was reached, and what runs plain for it."""
+    name = f"bcjit.config.{limit.limit} ({limit.allowed})"
+    if limit.guard:
+        calls = count(limit.calls, "call")
+        return f"{limit.line}: {calls} ran plain, there are as many variants as {name} allows"
+    return f"{limit.line}: parts run plain, the code is cut into more than {name} allows"
+
+
+def limit_cause(limit: LimitReport) -> str:
+    """Return what kept failing and the values seen, or where the parts are that run plain."""
+    seen = listed(limit.seen, _SEEN)
+    if limit.guard:
+        return (
+            f"failed most often: {limit.guard} (relied on at {limit.relied}); found instead: {seen}"
+        )
+    return f"they begin at {seen}"
 
 
 # ---------------------------------------------------------------------- packages
