@@ -13,6 +13,7 @@ from bcjit.api import (
     disable,
     explain,
     graph_break,
+    report,
     reset,
 )
 from bcjit.backends import list_backends, register_backend
@@ -43,6 +44,7 @@ __all__ = [
     "list_backends",
     "map",
     "register_backend",
+    "report",
     "reset",
     "scan",
     "while_loop",

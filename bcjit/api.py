@@ -18,7 +18,7 @@ from typing import (
     overload,
 )
 
-from bcjit import backends
+from bcjit import backends, reports
 from bcjit.callables import (
     LIVE,
     UNSUPPORTED,
@@ -27,6 +27,7 @@ from bcjit.callables import (
     CompiledInstance,
     PlainFunction,
     explain_call,
+    report_all,
     set_compile,
     underneath,
 )
@@ -48,6 +49,7 @@ __all__ = [
     "disable",
     "explain",
     "graph_break",
+    "report",
     "reset",
 ]
 
@@ -238,6 +240,34 @@ def explain(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     Explanation
     """
     return explain_call(fn, *args, **kwargs)
+
+
+def report() -> Any:
+    """Return what the calls of all compiled functions have led to so far.
+
+    Returns
+    -------
+    ProgramReport
+        The reports of all compiled functions that are alive, those made of one definition together. ``str()`` of it is for people,
+        ``as_dict()`` for programs, ``print()`` is in colour on a terminal, ``save(path)`` writes a page for a browser, and notebooks show that page. Where
+        nothing is compiled it is a sentence that says why.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bcjit
+    >>> bcjit.reset()
+    >>> @bcjit.compile
+    ... def halves(x):
+    ...     return x / 2
+    >>> _ = halves(np.ones(3))
+    >>> [one.function for one in bcjit.report().reports if one.parts]
+    ['halves']
+    """
+    why = UNSUPPORTED or ("BCJIT_DISABLE is set" if config.disabled and not LIVE else None)
+    if why is not None:
+        return reports.PlainReport(f"everything runs as plain Python: {why}")
+    return report_all()
 
 
 def disable(fn: Callable[P, R]) -> Callable[P, R]:

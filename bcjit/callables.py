@@ -27,24 +27,19 @@ from typing import (
     overload,
 )
 
+from bcjit import reports
 from bcjit.frame_hook import why_unsupported
 
 if TYPE_CHECKING:
     from bcjit.backends import Backend
     from bcjit.code_cache import CodeCache
     from bcjit.fx_graph import Graph
+    from bcjit.reports import Explanation, PlainReport, ProgramReport, Report
 
 UNSUPPORTED: Final = why_unsupported()
 if UNSUPPORTED is None or TYPE_CHECKING:
     from bcjit import _core
     from bcjit.compiler import FunctionCompiler
-    from bcjit.reports import (
-        Explanation,
-        RecompileReport,
-        explanation_of,
-        graphs_of,
-        report_of,
-    )
 
     _Base = _core.Dispatcher
 else:
@@ -62,6 +57,7 @@ __all__ = [
     "PlainFunction",
     "backend_of",
     "explain_call",
+    "report_all",
     "set_compile",
     "underneath",
 ]
@@ -79,6 +75,12 @@ def _close(compiler: weakref.ref[FunctionCompiler]) -> None:
     found = compiler()
     if found is not None:
         found.close()
+
+
+def _graphs_of(caches: list[CodeCache]) -> tuple[Graph, ...]:
+    """Return the captured graphs that hold at least one call, in order of capture for each function."""
+    entries = (entry for cache in caches for entry in tuple(cache.entries))
+    return tuple(entry.graph for entry in entries if entry.graph.calls)
 
 
 class _NotCopied:
@@ -126,15 +128,15 @@ class PlainFunction(functools.partial[Any], _NotCopied):
         """Nothing is captured."""
         return ()
 
-    def explain(self, *args: Any, **kwargs: Any) -> str:
+    def explain(self, *args: Any, **kwargs: Any) -> PlainReport:
         """Call the function and return the sentence that says why nothing was captured."""
         self.__wrapped__(*args, **kwargs)
         return self.report()
 
-    def report(self) -> str:
-        """Return the sentence that says why nothing is captured."""
+    def report(self) -> PlainReport:
+        """Return the sentence that says why nothing is captured, with the methods of a report."""
         name = getattr(self.__wrapped__, "__qualname__", None) or type(self.__wrapped__).__name__
-        return f"{name} runs as plain Python: {self.reason}"
+        return reports.PlainReport(f"{name} runs as plain Python: {self.reason}")
 
     def reset(self) -> None:
         """There is nothing to forget."""
@@ -222,7 +224,7 @@ class CompiledFunction(_Base, _NotCopied, Generic[P, R]):
     @property
     def graphs(self) -> tuple[Graph, ...]:
         """The graphs captured so far, those of functions it calls included."""
-        return graphs_of(self._caches)
+        return _graphs_of(self._caches)
 
     def explain(self, *args: P.args, **kwargs: P.kwargs) -> Explanation:
         """Call the plain function's code once, freshly compiled, and say what was captured and why.
@@ -244,13 +246,35 @@ class CompiledFunction(_Base, _NotCopied, Generic[P, R]):
         call = _core.Dispatcher(self._fn(), fresh.first)
         try:
             result = call(*args, **kwargs)
-            return explanation_of(self.__qualname__, fresh.caches(), result)
+            caches = fresh.caches()
+            return reports.explanation_of(self.__qualname__, caches, _graphs_of(caches), result)
         finally:
             del call
 
-    def report(self) -> RecompileReport:
-        """Return compiled variants with their hits, and for every recompilation the guard that failed."""
-        return report_of(self.__qualname__, self._caches)
+    def report(self) -> Report:
+        """Return what its calls have led to so far.
+
+        Returns
+        -------
+        Report
+            Compiled variants with hits, guards in words and compile times; for every recompilation the guard that failed,
+            what was expected and what was seen; breaks with reason and hint; what runs plain and why. ``str()`` of it is for
+            people, ``as_dict()`` for programs, ``print()`` is in colour on a terminal, ``save(path)`` writes a page for a
+            browser, and notebooks show that page.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import bcjit
+        >>> double = bcjit.compile(lambda x: x * 2)
+        >>> _ = double(np.ones(3)), double(np.ones(4)), double(np.ones(3, np.float32))
+        >>> report = double.report()
+        >>> [part.hits for part in report.parts]
+        [1, 0]
+        >>> [(again.expected, again.seen) for again in report.recompilations]
+        [('x: dtype float64 was expected', 'float32')]
+        """
+        return reports.report_of(self.__qualname__, self._caches)
 
     def reset(self) -> None:
         """Forget everything compiled; the next call captures anew."""
@@ -340,7 +364,7 @@ class CompiledCallable(functools.partial[R]):
         )
         return cast("Explanation", call(*args, **kwargs))
 
-    def report(self) -> RecompileReport:
+    def report(self) -> Report:
         """Return compiled variants with their hits, and for every recompilation the guard that failed."""
         return self._function().report()
 
@@ -415,6 +439,16 @@ def backend_of(call: object) -> str | Backend | None:
     return found._options()["backend"] if isinstance(found, CompiledFunction) else None  # noqa: SLF001 - of this module
 
 
+def report_all() -> ProgramReport:
+    """Return the report on every compiled function there is, in the order in which they were made."""
+    found = (reference() for reference in tuple(LIVE.values()))
+    return reports.program_report_of(
+        reports.Compiled(one.__qualname__, one._caches)  # noqa: SLF001 - of this module
+        for one in found
+        if one is not None
+    )
+
+
 def explain_call(fn: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Call a function once and return what was captured and why."""
     if isinstance(fn, types.MethodType):
@@ -481,5 +515,5 @@ if TYPE_CHECKING:
         def __call__(self, *args: Q.args, **kwargs: Q.kwargs) -> R_co: ...
         @property
         def graphs(self) -> tuple[Graph, ...]: ...
-        def report(self) -> RecompileReport: ...
+        def report(self) -> Report: ...
         def reset(self) -> None: ...

@@ -338,6 +338,8 @@ def test_explain_names_the_row(code):
                 "code": code,
                 "title": REASONS[code].title,
                 "context": found.problems[0].context,
+                "explanation": REASONS[code].explanation,
+                "hint": REASONS[code].hint,
             }
         ]
     else:

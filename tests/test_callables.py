@@ -32,6 +32,7 @@ import pytest
 import bcjit
 from bcjit.backends.testing import CountingBackend
 from bcjit.config import config
+from tests.report_kit import timeless
 
 ROOT = Path(__file__).parents[1]
 X = np.arange(4.0)
@@ -213,7 +214,7 @@ def test_a_partial_stays_a_partial_over_the_compiled_function():
     found = compiled.explain(gain=3.0)
     assert found.result.tolist() == plain(gain=3.0).tolist()
     assert len(found.graphs) == 1
-    assert str(bcjit.explain(compiled, gain=3.0)) == str(found)
+    assert timeless(str(bcjit.explain(compiled, gain=3.0))) == timeless(str(found))
 
 
 def test_an_instance_shows_its_own_attributes():

@@ -111,14 +111,14 @@ SENTENCES = [
     ),
     (
         MODEL,
-        "x is of class Model",
+        "x is a Model",
         [
-            (roots(3), f"x: class Model was expected {LINE}, got class int"),
+            (roots(3), f"x: a Model was expected {LINE}, got an int"),
             (
                 roots(another_model()()),
-                f"x: class Model was expected {LINE}, got another class of that name",
+                f"x: a Model was expected {LINE}, got one of another class of that name",
             ),
-            (roots(Model()), f"x is of class Model, as expected {LINE}"),
+            (roots(Model()), f"x is a Model, as expected {LINE}"),
         ],
     ),
     (
@@ -370,10 +370,10 @@ def test_a_dead_referent_is_said():
     by_type, by_identity = guard("TYPE", X, cls), guard("IDENTITY", X, Identity(thing := Model()))
     del cls, thing
     gc.collect()
-    assert describe(by_type) == "x is of class Model"
+    assert describe(by_type) == "x is a Model"
     assert (
         sentence(by_type, roots(3))
-        == f"x: class Model was expected {LINE}, got class int; what was expected no longer exists"
+        == f"x: a Model was expected {LINE}, got an int; what was expected no longer exists"
     )
     assert (
         sentence(by_identity, roots(None))

@@ -227,7 +227,7 @@ def test_draws_are_effects_in_order_also_where_nothing_uses_them():
     assert "normal = numpy.random.Generator.normal(rng, size=3)  float64[3], draws" in text
     explanation = str(bcjit.explain(unused_draws, vector(), rng()))
     assert "effect: draw normal" in explanation
-    assert "guard: rng is of class Generator" in explanation
+    assert "guard: rng is a Generator" in explanation
 
 
 def test_functions_of_the_module_are_printed_as_they_are_called():

@@ -42,7 +42,9 @@ from bcjit.guards import compile_guards
 
 __all__ = ["CALLS", "CASES", "CallCase", "compiled_calls", "tables"]
 
-WARM: Final = 100  # calls before a compiled function is measured: by then the cost model has decided
+WARM: Final = (
+    100  # calls before a compiled function is measured: by then the cost model has decided
+)
 
 
 # ---- over the entry itself ------------------------------------------------------------------------------

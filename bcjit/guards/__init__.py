@@ -18,7 +18,7 @@ from bcjit.guards.evaluate import (
 from bcjit.guards.guard import DEAD, Guard, GuardKind, Identity, SymbolicRelation, relation_guard
 from bcjit.guards.hints import hint
 from bcjit.guards.order import ordered
-from bcjit.guards.sentence import Failure, describe, failure, sentence
+from bcjit.guards.sentence import Failure, describe, failure, named, sentence
 from bcjit.guards.source import MEMBERS, Source, SourceKind, is_constant_key
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
     "holds",
     "is_constant_key",
     "lookup_in_mro",
+    "named",
     "ordered",
     "own_dict",
     "relation_guard",

@@ -183,6 +183,8 @@ _LABELS: Final[dict[type, Callable[..., str]]] = {
     types.ModuleType: _module_label,
     types.CodeType: lambda obj: f"code of {obj.co_qualname}",
     np.ufunc: lambda obj: f"ufunc {obj.__name__}",
+    # The C callable around what __array_function__ can override has these from the function inside.
+    type(np.sum): lambda obj: f"function {obj.__module__}.{obj.__name__}",
     np.ndarray: lambda obj: f"{with_article(str(obj.dtype))} array of shape {obj.shape}",
 }
 

@@ -114,14 +114,21 @@ def _describe_overlap(guard: Guard) -> str:
     )
 
 
+def _instance(of_class: str) -> str:
+    """Return ``a list`` for the label ``class list``."""
+    return with_article(of_class.removeprefix("class "))
+
+
 def _identity(guard: Guard) -> Identity:
     return cast("Identity", guard.expected)
 
 
 _DESCRIBE: Final[dict[GuardKind, Callable[[Guard], str]]] = {
-    GuardKind.TYPE: lambda guard: f"{named(guard.source)} is of {_identity(guard).label}",
+    GuardKind.TYPE: lambda guard: f"{named(guard.source)} is {_instance(_identity(guard).label)}",
     GuardKind.IDENTITY: lambda guard: f"{named(guard.source)} is {_identity(guard).label}",
-    GuardKind.EQUALS: lambda guard: f"{named(guard.source)} == {_show(guard.expected)}",
+    GuardKind.EQUALS: lambda guard: (
+        f"{named(guard.source)} {'is' if guard.expected is None else '=='} {_show(guard.expected)}"
+    ),
     GuardKind.ARRAY: lambda guard: _describe_array(named(guard.source), guard.expected),
     GuardKind.ABSENT: _describe_absent,
     GuardKind.NO_INSTANCE_ATTR: lambda guard: (
@@ -148,21 +155,21 @@ def describe(guard: Guard) -> str:
 _Clash = tuple[str, str]
 
 
-def _clash_of_identity(guard: Guard, value: object, noun: str) -> _Clash:
-    identity = _identity(guard)
-    claim = f"{named(guard.source)}: {identity.label} was expected"
-    found = _show(value)
-    if identity.get() is DEAD:
+def _clash_of_identity(guard: Guard, wanted: str, found: str, another: str) -> _Clash:
+    claim = f"{named(guard.source)}: {wanted} was expected"
+    if _identity(guard).get() is DEAD:
         return claim, f"{found}; what was expected no longer exists"
-    return claim, f"another {noun} of that name" if found == identity.label else found
+    return claim, another if found == wanted else found
 
 
 def _type_clash(guard: Guard, value: object, _roots: Roots) -> _Clash:
-    return _clash_of_identity(guard, type(value), "class")
+    wanted, found = _instance(_identity(guard).label), _instance(label(type(value)))
+    return _clash_of_identity(guard, wanted, found, "one of another class of that name")
 
 
 def _identity_clash(guard: Guard, value: object, _roots: Roots) -> _Clash:
-    return _clash_of_identity(guard, value, "object")
+    wanted = _identity(guard).label
+    return _clash_of_identity(guard, wanted, _show(value), "another object of that name")
 
 
 def _equals_clash(guard: Guard, value: object, _roots: Roots) -> _Clash:

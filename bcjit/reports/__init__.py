@@ -1,14 +1,46 @@
-"""What was captured and why, for people: reads the code cache, changes nothing and runs nothing.
+"""What was captured and why, for people: reads the code caches, changes nothing and runs nothing of the program.
 
-``words`` (explanations of one call and reports of all calls, as text and as plain data).
+Rooms, in the order data goes through them: ``collect`` (caches to records), ``parts``, ``data`` and ``picture`` (the records), ``shown`` (how a report is asked to show itself), ``words``
+and ``text`` (rows of words), ``html``, ``annotated``, ``listing``, ``svg``, ``layout``, ``markup`` and ``style`` (pages), ``plain`` (what is said where nothing is compiled).
+
+The modules are loaded when a name is first asked for: most programs ask for no report, and none should wait for them at import.
 """
 
-from bcjit.reports.words import (
-    Explanation,
-    RecompileReport,
-    explanation_of,
-    graphs_of,
-    report_of,
-)
+from __future__ import annotations
 
-__all__ = ["Explanation", "RecompileReport", "explanation_of", "graphs_of", "report_of"]
+import importlib
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from bcjit.reports.collect import Compiled, explanation_of, program_report_of, report_of
+    from bcjit.reports.data import Explanation, ProgramReport, Report
+    from bcjit.reports.plain import PlainReport
+
+__all__ = [
+    "Compiled",
+    "Explanation",
+    "PlainReport",
+    "ProgramReport",
+    "Report",
+    "explanation_of",
+    "program_report_of",
+    "report_of",
+]
+
+_ROOMS: Final = {
+    "Compiled": "collect",
+    "Explanation": "data",
+    "PlainReport": "plain",
+    "ProgramReport": "data",
+    "Report": "data",
+    "explanation_of": "collect",
+    "program_report_of": "collect",
+    "report_of": "collect",
+}
+
+
+def __getattr__(name: str) -> object:
+    room = _ROOMS.get(name)
+    if room is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{room}"), name)

@@ -1,265 +1,232 @@
-"""What was captured and why, for people: explanations of one call and reports of all calls, as text and as dicts.
-
-These read the code cache; they change nothing and run nothing.
-"""
+"""How reports word counts, times, variants, guards and failures, whatever shows them; it knows neither text nor pages."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
-from bcjit.code_cache import CacheEntry, CodeCache, Miss, Problem
-from bcjit.config import config
-from bcjit.fx_graph import Graph
-from bcjit.guards import describe
+from bcjit.code_cache import duration
+from bcjit.errors import SourceLine
 from bcjit.records import dataclass
-from bcjit.symbolic_vm import LoopReport
+from bcjit.reports.data import FunctionReport
+from bcjit.reports.parts import (
+    BreakReport,
+    GuardReport,
+    LimitReport,
+    PartReport,
+    Recompilation,
+)
 
-__all__ = ["Explanation", "RecompileReport", "explanation_of", "report_of"]
+__all__ = [
+    "Again",
+    "Needs",
+    "Variants",
+    "bounded",
+    "count",
+    "counted_breaks",
+    "duration",
+    "ending",
+    "facts",
+    "folded",
+    "limit_cause",
+    "limit_head",
+    "listed",
+    "names_in",
+    "needs",
+    "recompiled",
+    "variants_of",
+]  # fmt: skip
 
-
-@dataclass(frozen=True, slots=True)
-class PartReport:
-    """One compiled variant of one part of a function, in words.
-
-    Attributes
-    ----------
-    where
-        ``file:line`` where the part begins.
-    guards
-        What must hold for it, a sentence each.
-    nodes, graph
-        Calls captured, and the text of the graph that runs: what the passes left of them.
-    ends
-        How it ends: ``"returns"``, or the break's code, title, line and context.
-    effects
-        What it changes that others see.
-    loops
-        What became of the loops it came to: captured whole, unrolled or left in Python, and why.
-    hits, bailouts
-        How often it was reused (the call it was captured in does not count), and how often its graph failed and
-        plain code ran instead.
-    """
-
-    where: str
-    function: str
-    guards: tuple[str, ...]
-    nodes: int
-    graph: str
-    ends: str
-    effects: tuple[str, ...]
-    loops: tuple[LoopReport, ...]
-    hits: int
-    bailouts: int
-
-    def as_dict(self) -> dict[str, object]:
-        """Return the fields as plain data."""
-        fields = {name: getattr(self, name) for name in self.__slots__}
-        return {**fields, "loops": [loop.as_dict() for loop in self.loops]}
+T = TypeVar("T")
 
 
-def _part_report(entry: CacheEntry) -> PartReport:
-    return PartReport(
-        where=entry.line.text(),
-        function=entry.line.function,
-        guards=tuple(dict.fromkeys(describe(guard) for guard in entry.guards)),
-        nodes=entry.captured,
-        graph=entry.graph.text(),
-        ends=_ending(entry),
-        effects=entry.effects,
-        loops=entry.loops,
-        hits=entry.hits,
-        bailouts=entry.bailouts,
-    )
+def count(number: int, what: str) -> str:
+    """Return ``1 node``, ``2 nodes``, ``1,024 nodes``."""
+    return f"{number:,} {what}{'s' * (number != 1)}"
 
 
-def _ending(entry: CacheEntry) -> str:
-    cause = entry.cause
-    if cause is None:
-        return "runs as plain Python: nothing to capture" if entry.plain else "returns"
-    where = f" at {cause.line.text()}" if cause.line is not None else ""
-    context = f": {cause.context}" if cause.context else ""
-    return f"{cause.reason.code} {cause.reason.title}{where}{context}"
+def bounded(items: Sequence[T], most: int) -> tuple[Sequence[T], int]:
+    """Return the first items, and how many are left out."""
+    return items[:most], max(0, len(items) - most)
+
+
+def listed(words: Iterable[str], most: int) -> str:
+    """Return the first words with commas, and how many there are more."""
+    shown, more = bounded(tuple(words), most)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+# ---------------------------------------------------------------------- variants
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
-    """What one call of a function captured: see `PartReport` for the parts.
+class Variants:
+    """The variants of one part, and the guards that all of them have."""
 
-    Attributes
-    ----------
-    function
-        Its qualified name.
-    parts
-        The parts the call went through, in the order of capture.
-    problems
-        What runs plain, and why.
-    graphs
-        The captured graphs.
-    result
-        What the call returned.
-    """
-
-    function: str
+    line: SourceLine
+    part: int
     parts: tuple[PartReport, ...]
-    problems: tuple[Problem, ...]
-    graphs: tuple[Graph, ...]
-    result: object
+    common: tuple[GuardReport, ...]
 
-    @property
-    def breaks(self) -> tuple[str, ...]:
-        """The breaks of the parts, in words."""
-        return tuple(part.ends for part in self.parts if part.ends.startswith("BRK"))
-
-    @property
-    def loops(self) -> tuple[LoopReport, ...]:
-        """What became of each loop: captured whole, unrolled or left in Python, and why."""
-        return _loops(self.parts)
-
-    def as_dict(self) -> dict[str, object]:
-        """Return everything but the graphs and the result as plain data."""
-        return {
-            "function": self.function,
-            "parts": [part.as_dict() for part in self.parts],
-            "loops": [loop.as_dict() for loop in self.loops],
-            "problems": [_problem_dict(problem) for problem in self.problems],
-        }
-
-    def __str__(self) -> str:
-        nodes = sum(part.nodes for part in self.parts)
-        lines = [
-            f"{self.function}: {_count(len(self.graphs), 'graph')}, {_count(nodes, 'node')},"
-            f" {_count(len(self.breaks), 'break')}"
-        ]
-        for number, part in enumerate(self.parts):
-            lines.append(f"part {number} from {part.where} ({part.function})")
-            lines += [f"  guard: {guard}" for guard in part.guards]
-            if part.nodes:
-                lines += [f"  {row}" for row in part.graph.splitlines()]
-            else:
-                lines.append("  no array work")
-            lines += [f"  effect: {effect}" for effect in part.effects]
-            lines.append(f"  ends: {part.ends}")
-        lines += [loop.text() for loop in self.loops]
-        lines += [f"plain: {_problem_text(problem)}" for problem in self.problems]
-        return "\n".join(lines)
+    def own(self, part: PartReport) -> tuple[GuardReport, ...]:
+        """Return the guards that are not common to all variants."""
+        common = {guard.what for guard in self.common}
+        return tuple(guard for guard in part.guards if guard.what not in common)
 
 
-def _problem_text(problem: Problem) -> str:
-    context = f": {problem.context}" if problem.context else ""
-    return f"{problem.line} {problem.code} {problem.title}{context}"
+def variants_of(function: FunctionReport) -> tuple[Variants, ...]:
+    """Return the parts of a function, each with its variants, in the order of the source."""
+    grouped: dict[int, list[PartReport]] = {}
+    for part in function.parts:
+        grouped.setdefault(part.part, []).append(part)
+    found = []
+    for number, parts in grouped.items():
+        held = [{guard.what for guard in part.guards} for part in parts]
+        shared = set.intersection(*held)
+        common = tuple(guard for guard in parts[0].guards if guard.what in shared)
+        found.append(Variants(parts[0].line, number, tuple(parts), common))
+    return tuple(sorted(found, key=lambda variants: variants.line.lineno))
 
 
-def _problem_dict(problem: Problem) -> dict[str, object]:
-    return {
-        "where": problem.line.text(),
-        "code": problem.code,
-        "title": problem.title,
-        "context": problem.context,
-    }
+def facts(part: PartReport) -> str:
+    """Return what is known of a variant but how it ends: ``5 nodes, reused 2 times, 1.3 ms``."""
+    words = [
+        count(part.nodes, "node") if part.nodes else "no array work",
+        f"reused {count(part.hits, 'time')}",
+    ]
+    if part.bailouts:
+        words.append(count(part.bailouts, "bail-out"))
+    words.append(duration(part.seconds.total))
+    return ", ".join(words)
+
+
+def ending(part: PartReport) -> str:
+    """Return how a variant ends, in few words: ``returns``, ``cut at model.py:7 (BRK001)``."""
+    if part.cut is None:
+        return part.ends
+    where = f"at {part.cut.line.text()} " if part.cut.line is not None else ""
+    return f"cut {where}({part.cut.code})"
+
+
+def counted_breaks(parts: Iterable[PartReport]) -> tuple[tuple[BreakReport, int], ...]:
+    """Return each break once, with the number of variants that end in it, in the order of the source."""
+    found: dict[BreakReport, int] = {}
+    for part in parts:
+        if part.cut is not None:
+            found[part.cut] = found.get(part.cut, 0) + 1
+    return tuple(sorted(found.items(), key=lambda item: item[0].line.lineno if item[0].line else 0))
+
+
+# ---------------------------------------------------------------------- guards
 
 
 @dataclass(frozen=True, slots=True)
-class RecompileReport:
-    """What a function's calls have led to so far.
+class Needs:
+    """Guards that one line relies on, or that code of one package does (then the line is None)."""
 
-    Attributes
-    ----------
-    function
-        Its qualified name.
-    parts
-        Every compiled variant, with its hits.
-    recompilations
-        For every time that a new variant was compiled because none fitted: where, and the guard that failed in words
-        with both values (of the variant that came nearest).
-    plain_calls
-        How many calls ran plain because there are as many variants as ``bcjit.config.cache_limit`` allows.
-    problems
-        What runs plain, and why.
-    """
-
-    function: str
-    parts: tuple[PartReport, ...]
-    recompilations: tuple[Miss, ...]
-    plain_calls: int
-    problems: tuple[Problem, ...]
-
-    @property
-    def loops(self) -> tuple[LoopReport, ...]:
-        """What became of each loop: captured whole, unrolled or left in Python, and why."""
-        return _loops(self.parts)
-
-    def as_dict(self) -> dict[str, object]:
-        """Return the report as plain data."""
-        return {
-            "function": self.function,
-            "parts": [part.as_dict() for part in self.parts],
-            "loops": [loop.as_dict() for loop in self.loops],
-            "recompilations": [
-                {"where": m.line.text(), "why": m.sentence} for m in self.recompilations
-            ],
-            "plain_calls": self.plain_calls,
-            "problems": [_problem_dict(problem) for problem in self.problems],
-        }
-
-    def __str__(self) -> str:
-        lines = [
-            f"{self.function}: {_count(len(self.parts), 'compiled variant')},"
-            f" {_count(len(self.recompilations), 'recompilation')}"
-        ]
-        lines += [
-            f"  {part.where}: {_count(part.nodes, 'node')}, reused {_count(part.hits, 'time')}"
-            + (f", {_count(part.bailouts, 'bail-out')}" if part.bailouts else "")
-            + f", {part.ends}"
-            for part in self.parts
-        ]
-        lines += [f"  {loop.text()}" for loop in self.loops]
-        lines += [f"  {m.line} compiled again: {m.sentence}" for m in self.recompilations]
-        if self.plain_calls:
-            lines.append(
-                f"  {_count(self.plain_calls, 'call')} ran plain: bcjit.config.cache_limit allows"
-                f" {_count(config.cache_limit, 'variant')} of a part"
-            )
-        lines += [f"  plain: {_problem_text(problem)}" for problem in self.problems]
-        return "\n".join(lines)
+    line: SourceLine | None
+    package: str
+    guards: tuple[GuardReport, ...]
 
 
-def _loops(parts: tuple[PartReport, ...]) -> tuple[LoopReport, ...]:
-    """Return what became of the loops, each thing once, in the order of the source."""
-    found = dict.fromkeys(loop for part in parts for loop in part.loops)
-    return tuple(sorted(found, key=lambda loop: (loop.line.filename, loop.line.lineno)))
+def names_in(guards: Iterable[GuardReport]) -> tuple[str, ...]:
+    """Return the names of which guards say that they mean what they did, but those of packages."""
+    return tuple(dict.fromkeys(guard.name for guard in guards if guard.name and not guard.package))
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number != 1)}"
+def needs(guards: Iterable[GuardReport]) -> tuple[Needs, ...]:
+    """Return guards by the line that relied on them; those of a package together, behind the others. Guards of names are left to `names_in`."""
+    found: dict[tuple[str, SourceLine | None], list[GuardReport]] = {}
+    for guard in guards:
+        if guard.name and not guard.package:
+            continue
+        key = (guard.package, None if guard.package else guard.line)
+        found.setdefault(key, []).append(guard)
+    rows = [Needs(line, package, tuple(held)) for (package, line), held in found.items()]
+
+    def place(row: Needs) -> tuple[bool, str, int]:
+        return (
+            (True, row.package, 0)
+            if row.line is None
+            else (False, row.line.filename, row.line.lineno)
+        )
+
+    return tuple(sorted(rows, key=place))
 
 
-def _entries(caches: list[CodeCache]) -> Iterator[CacheEntry]:
-    for cache in caches:
-        yield from tuple(cache.entries)  # another thread may be compiling
+# ---------------------------------------------------------------------- recompilations
+
+_SEEN = 8
 
 
-def graphs_of(caches: list[CodeCache]) -> tuple[Graph, ...]:
-    """Return the captured graphs that hold at least one call, in order of capture for each function."""
-    return tuple(entry.graph for entry in _entries(caches) if entry.graph.calls)
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Recompilations of one part for one reason: how many, and the values seen."""
+
+    first: Recompilation
+    times: int
+    seen: tuple[str, ...]
+
+    def sentence(self) -> str:
+        """Return why: ``x: dtype float64 was expected (relied on at model.py:12), got float32, int64``."""
+        again = self.first
+        if not again.guard:
+            return "the variants had changed by then"
+        if len(self.seen) == 1 or again.relied is None:
+            return again.sentence
+        return f"{again.expected} (relied on at {again.relied}), got {listed(self.seen, _SEEN)}"
 
 
-def explanation_of(function: str, caches: list[CodeCache], result: object) -> Explanation:
-    """Return the explanation of the one call that filled these caches."""
-    return Explanation(
-        function=function,
-        parts=tuple(map(_part_report, _entries(caches))),
-        problems=tuple(p for cache in caches for p in tuple(cache.problems.values())),
-        graphs=graphs_of(caches),
-        result=result,
+def recompiled(recompilations: Iterable[Recompilation]) -> tuple[Again, ...]:
+    """Return recompilations for the same reason as one."""
+    found: dict[tuple[object, ...], list[Recompilation]] = {}
+    for again in recompilations:
+        key = (again.line, again.guard, again.expected, again.relied)
+        found.setdefault(key, []).append(again)
+    return tuple(
+        Again(same[0], len(same), tuple(dict.fromkeys(again.seen for again in same)))
+        for same in found.values()
     )
 
 
-def report_of(function: str, caches: list[CodeCache]) -> RecompileReport:
-    """Return the report on everything these caches have seen."""
-    return RecompileReport(
-        function=function,
-        parts=tuple(map(_part_report, _entries(caches))),
-        recompilations=tuple(m for cache in caches for m in tuple(cache.misses) if m.compiled),
-        plain_calls=sum(cache.plain_calls() for cache in caches),
-        problems=tuple(p for cache in caches for p in tuple(cache.problems.values())),
-    )
+# ---------------------------------------------------------------------- limits
+
+
+def limit_head(limit: LimitReport) -> str:
+    """Return which limit was reached, and what runs plain for it."""
+    name = f"bcjit.config.{limit.limit} ({limit.allowed})"
+    if limit.guard:
+        calls = count(limit.calls, "call")
+        return f"{limit.line}: {calls} ran plain, there are as many variants as {name} allows"
+    return f"{limit.line}: parts run plain, the code is cut into more than {name} allows"
+
+
+def limit_cause(limit: LimitReport) -> str:
+    """Return what kept failing and the values seen, or where the parts are that run plain."""
+    seen = listed(limit.seen, _SEEN)
+    if limit.guard:
+        return (
+            f"failed most often: {limit.guard} (relied on at {limit.relied}); found instead: {seen}"
+        )
+    return f"they begin at {seen}"
+
+
+# ---------------------------------------------------------------------- packages
+
+
+def folded(functions: Iterable[FunctionReport]) -> tuple[str, ...]:
+    """Return a sentence for each installed package whose functions are called: how much of it was compiled."""
+    packages: dict[str, list[FunctionReport]] = {}
+    for function in functions:
+        if function.package:
+            packages.setdefault(function.package, []).append(function)
+    rows = []
+    for package, found in packages.items():
+        parts = [part for function in found for part in function.parts]
+        breaks = sum(part.cut is not None for part in parts)
+        seconds = sum(part.seconds.total for part in parts)
+        rows.append(
+            f"{count(len(found), 'function')} of {package}, called from it: {count(len(parts), 'compiled variant')},"
+            f" {count(breaks, 'break')}, {duration(seconds)}"
+        )
+    return tuple(rows)
