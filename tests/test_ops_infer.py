@@ -19,7 +19,7 @@ from bcjit.ops import (
 )
 from bcjit.ops.opdef import Spelling
 from bcjit.ops.samples.values import DTYPES
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows, add
 
 F8 = np.dtype(np.float64)
 F4 = np.dtype(np.float32)
@@ -81,10 +81,11 @@ def test_attributes_are_apart_from_methods():
 
 def test_a_callable_is_in_the_table_once():
     spelling = lookup(np.add).spellings[0]
-    with pytest.raises(ValueError, match="already"):
-        define("add", [spelling])
-    with pytest.raises(ValueError, match="as add and as another"):
-        define("another", [spelling])
+    for name, problem in (("add", "already"), ("another", "as add and as another")):
+        rows = Rows()
+        rows.define(name, [spelling])
+        with pytest.raises(ValueError, match=problem):
+            add("some_module", rows)
     # Nothing of the failed definition is left to find.
     assert lookup(np.add) is lookup(operator.add)
 

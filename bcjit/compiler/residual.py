@@ -9,7 +9,6 @@ signal handler nor another thread can run and change what they are about.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from types import CodeType
 from typing import Final
 
@@ -31,7 +30,7 @@ from bcjit.compiler.restore import (
 from bcjit.dims import Expr
 from bcjit.fx_graph import Node
 from bcjit.guards import Source, SourceKind
-from bcjit.records import dataclass
+from bcjit.records import dataclass, replace
 from bcjit.symbolic_vm import BreakExit, Capture, PartSpec, ReturnExit, State
 from bcjit.symbolic_vm.values import UNBOUND, SymValue
 

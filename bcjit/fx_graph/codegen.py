@@ -18,7 +18,6 @@ import linecache
 import operator
 import weakref
 from collections.abc import Callable, Collection
-from dataclasses import replace
 from types import FunctionType, TracebackType
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
@@ -29,7 +28,7 @@ from bcjit.fx_graph.node import Node, NodeKind, item_of
 from bcjit.fx_graph.places import Places
 from bcjit.fx_graph.sight import values_in_sight
 from bcjit.fx_graph.statements import ForcedFailure, write_lines
-from bcjit.records import dataclass
+from bcjit.records import dataclass, replace
 
 if TYPE_CHECKING:
     from bcjit.fx_graph.graph import Graph

@@ -6,50 +6,7 @@ their own. This package must not import graphs, guards or bytecode.
 
 from typing import Final
 
-from bcjit.ops import (
-    averages,
-    axes,
-    bits,
-    complex_functions,
-    compound,
-    contraction,
-    conversion,
-    copies,
-    creation,
-    differences,
-    einsum,
-    fft,
-    float_functions,
-    grids,
-    gufuncs,
-    histograms,
-    index_tools,
-    index_tricks,
-    indexing,
-    joining,
-    library,
-    linalg,
-    linalg_norms,
-    metadata,
-    movement,
-    nan_functions,
-    padding,
-    placing,
-    polynomials,
-    products,
-    quantiles,
-    reductions,
-    scans,
-    searching,
-    selection,
-    sequences,
-    sets,
-    splitting,
-    ufunc_methods,
-    ufuncs,
-    weighted,
-    windows,
-)
+from bcjit.ops import indexing, reductions, scans, table, ufunc_methods, ufuncs
 from bcjit.ops.emitter import Emitter, Value
 from bcjit.ops.infer import Inferred, infer
 from bcjit.ops.meta_emitter import MetaEmitter
@@ -67,51 +24,11 @@ from bcjit.ops.opdef import (
 )
 from bcjit.ops.table import all_ops, lookup, lookup_attribute, lookup_method
 
-# Importing them fills the table.
-OP_MODULES: Final = (
-    averages,
-    axes,
-    bits,
-    complex_functions,
-    compound,
-    contraction,
-    conversion,
-    copies,
-    creation,
-    differences,
-    einsum,
-    fft,
-    float_functions,
-    grids,
-    gufuncs,
-    index_tools,
-    histograms,
-    index_tricks,
-    indexing,
-    joining,
-    library,
-    linalg,
-    linalg_norms,
-    metadata,
-    movement,
-    nan_functions,
-    padding,
-    placing,
-    polynomials,
-    products,
-    quantiles,
-    reductions,
-    scans,
-    searching,
-    selection,
-    sequences,
-    sets,
-    splitting,
-    ufunc_methods,
-    ufuncs,
-    weighted,
-    windows,
-)
+# The rows that nearly every function needs; `table` reads the others when they are first looked up.
+EAGER: Final = {"indexing": indexing, "reductions": reductions, "scans": scans, "ufuncs": ufuncs}
+for _name, _module in EAGER.items():
+    table.add(_name, _module.table)
+table.define_unlisted(ufunc_methods.unlisted)
 
 __all__ = [
     "NAMED_TUPLES",

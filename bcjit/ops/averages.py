@@ -32,11 +32,12 @@ from bcjit.ops.refusals import refuse_where
 from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import row
 from bcjit.ops.spell import functions, methods
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 
 __all__ = ["mean", "std", "var"]
 
 example = Samplers("reductions")
+table = Rows()
 
 
 def _count(
@@ -267,13 +268,15 @@ def ptp(
 
 # The table
 
-define("mean", functions(mean, example.means, "mean") + methods(mean, example.means, "mean"), ulp=8)
+table.define(
+    "mean", functions(mean, example.means, "mean") + methods(mean, example.means, "mean"), ulp=8
+)
 for _name, _expand in (("var", var), ("std", std)):
     _method = partial(_spread_method, _expand)
-    define(
+    table.define(
         _name,
         functions(_expand, example.corrected_variances, _name)
         + methods(_method, example.variances, _name),
         ulp=8,
     )
-define("ptp", functions(ptp, example.ranges, "ptp"))
+table.define("ptp", functions(ptp, example.ranges, "ptp"))

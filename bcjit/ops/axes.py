@@ -10,13 +10,14 @@ from bcjit.ops.opdef import Unsupported, WouldRaise
 from bcjit.ops.operands import axis_index, axis_tuple, constant, equal
 from bcjit.ops.samples import Samplers
 from bcjit.ops.spell import attribute, functions, methods
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 from bcjit.ops.views import back, indexed, with_new_axes
 
 __all__: list[str] = []
 
 example = Samplers("movement")
 of_any = Samplers("values")
+table = Rows()
 
 
 def _permuted(e: Emitter, a: Operand, axes: tuple[int, ...]) -> Value:
@@ -171,30 +172,30 @@ def rot90(e: Emitter, m: Operand, k: Operand = 1, axes: Operand = (0, 1)) -> Val
 
 # The table
 
-define(
+table.define(
     "transpose",
     functions(transpose, example.transposes, "transpose", "permute_dims")
     + methods(_transpose_method, example.transpose_methods, "transpose")
     + attribute(_reversed_axes, of_any.each_array, "T"),
 )
-define(
+table.define(
     "matrix_transpose",
     functions(matrix_transpose, of_any.each_array, "matrix_transpose")
     + attribute(matrix_transpose, of_any.each_array, "mT"),
 )
-define(
+table.define(
     "swapaxes",
     functions(swapaxes, example.swaps, "swapaxes")
     + methods(swapaxes, example.swaps, "swapaxes", of_scalars=False),
 )
-define("moveaxis", functions(moveaxis, example.moves, "moveaxis"))
-define("rollaxis", functions(rollaxis, example.rolled_axes, "rollaxis"))
-define(
+table.define("moveaxis", functions(moveaxis, example.moves, "moveaxis"))
+table.define("rollaxis", functions(rollaxis, example.rolled_axes, "rollaxis"))
+table.define(
     "squeeze",
     functions(squeeze, example.squeezes, "squeeze") + methods(squeeze, example.squeezes, "squeeze"),
 )
-define("expand_dims", functions(expand_dims, example.expansions, "expand_dims"))
-define("flip", functions(flip, example.flips, "flip"))
+table.define("expand_dims", functions(expand_dims, example.expansions, "expand_dims"))
+table.define("flip", functions(flip, example.flips, "flip"))
 for _axis, _name in ((0, "flipud"), (1, "fliplr")):
-    define(_name, functions(partial(_flip_axis, _axis), of_any.each_array, _name))
-define("rot90", functions(rot90, example.turns, "rot90"))
+    table.define(_name, functions(partial(_flip_axis, _axis), of_any.each_array, _name))
+table.define("rot90", functions(rot90, example.turns, "rot90"))

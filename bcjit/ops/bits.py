@@ -12,11 +12,12 @@ from bcjit.ops.opdef import Unsupported, WouldRaise
 from bcjit.ops.operands import axis_index, less, size_of
 from bcjit.ops.samples import Samplers
 from bcjit.ops.spell import functions
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 
 __all__: list[str] = []
 
 example = Samplers("bits")
+table = Rows()
 
 _BYTE: Final[DType] = np.dtype(np.uint8)
 
@@ -74,5 +75,5 @@ def unpackbits(
 
 # The table
 
-define("packbits", functions(packbits, example.packed, "packbits"))
-define("unpackbits", functions(unpackbits, example.unpacked, "unpackbits"))
+table.define("packbits", functions(packbits, example.packed, "packbits"))
+table.define("unpackbits", functions(unpackbits, example.unpacked, "unpackbits"))

@@ -17,11 +17,12 @@ from bcjit.ops.operands import BOOL, cast, copy
 from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import row
 from bcjit.ops.spell import functions
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 
 __all__: list[str] = []
 
 example = Samplers("float_functions")
+table = Rows()
 
 
 def angle(e: Emitter, z: Operand, deg: Operand = False) -> Value:
@@ -76,8 +77,8 @@ def sort_complex(e: Emitter, a: Operand) -> Value:
     return cast(e, ordered, np.dtype(char))
 
 
-define("angle", functions(angle, example.angles, "angle"))
+table.define("angle", functions(angle, example.angles, "angle"))
 for _name, _answer in (("iscomplex", True), ("isreal", False)):
-    define(_name, functions(partial(has_imaginary, _answer), example.each_array, _name))
-define("real_if_close", functions(real_if_close, example.each_array, "real_if_close"))
-define("sort_complex", functions(sort_complex, example.each_array, "sort_complex"))
+    table.define(_name, functions(partial(has_imaginary, _answer), example.each_array, _name))
+table.define("real_if_close", functions(real_if_close, example.each_array, "real_if_close"))
+table.define("sort_complex", functions(sort_complex, example.each_array, "sort_complex"))

@@ -6,7 +6,7 @@ Each mirrors the Python or C function of NumPy that it names.
 from __future__ import annotations
 
 import builtins
-import cmath
+import math
 from functools import partial
 from typing import Final
 
@@ -33,13 +33,14 @@ from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import CLIP, SELECT, row
 from bcjit.ops.searching import nonzero
 from bcjit.ops.spell import functions, methods
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 from bcjit.ops.ufuncs import ufunc_call
 
 __all__: list[str] = []
 
 example = Samplers("elementwise")
 of_any = Samplers("values")
+table = Rows()
 
 # where, clip, round
 
@@ -186,6 +187,10 @@ def _round_parts(e: Emitter, value: Value, places: int, target: Value | None) ->
 # Comparisons with tolerance
 
 
+def _is_finite(number: complex) -> bool:
+    return math.isfinite(number.real) and math.isfinite(number.imag)
+
+
 def _close(
     e: Emitter, a: Operand, b: Operand, rtol: Operand, atol: Operand, equal_nan: Operand
 ) -> Value:
@@ -194,7 +199,7 @@ def _close(
         raise Unsupported("equal_nan is not a constant bool")
     for tolerance in (rtol, atol):
         # NumPy reads the error state to warn of one that is not finite, and a graph has a state of its own.
-        known = isinstance(tolerance, bool | int | float | complex) and cmath.isfinite(tolerance)
+        known = isinstance(tolerance, bool | int | float | complex) and _is_finite(tolerance)
         if not known and e.weak_type(tolerance) is not int:
             raise Unsupported("rtol or atol may not be finite")
     x, y = (v if e.weak_type(v) in {int, float, complex} else e.array(v) for v in (a, b))
@@ -373,29 +378,29 @@ def _fill_method(e: Emitter, a: Operand, value: Operand) -> None:
 
 # The table
 
-define("where", functions(where, example.wheres, "where"))
-define(
+table.define("where", functions(where, example.wheres, "where"))
+table.define(
     "clip",
     functions(clip, example.clips, "clip") + methods(_clip_method, example.clip_methods, "clip"),
 )
-define(
+table.define(
     "round",
     functions(around, example.rounds, "round", "around") + methods(around, example.rounds, "round"),
 )
-define("isclose", functions(isclose, example.closes, "isclose"))
-define("allclose", functions(allclose, example.closes, "allclose"))
-define("array_equal", functions(array_equal, example.pairs, "array_equal"))
-define("array_equiv", functions(array_equiv, example.equivalents, "array_equiv"))
-define("copyto", functions(copyto, example.copies, "copyto"))
-define("item", methods(item, of_any.each_array, "item"))
-define(
+table.define("isclose", functions(isclose, example.closes, "isclose"))
+table.define("allclose", functions(allclose, example.closes, "allclose"))
+table.define("array_equal", functions(array_equal, example.pairs, "array_equal"))
+table.define("array_equiv", functions(array_equiv, example.equivalents, "array_equiv"))
+table.define("copyto", functions(copyto, example.copies, "copyto"))
+table.define("item", methods(item, of_any.each_array, "item"))
+table.define(
     "conjugate_method",
     methods(_conjugate_method, of_any.each_array, "conjugate")
     + methods(_conjugate_method, of_any.each_array, "conj"),
 )
-define("fill", methods(_fill_method, example.fills, "fill", of_scalars=False))
+table.define("fill", methods(_fill_method, example.fills, "fill", of_scalars=False))
 for _type in (builtins.int, builtins.float, builtins.complex):
-    define(
+    table.define(
         f"{_type.__name__}()",
         [Spelling(_type, partial(_conversion, _type), example.unary_operator)],
     )

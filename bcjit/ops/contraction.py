@@ -28,11 +28,12 @@ from bcjit.ops.reductions import ABSENT
 from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import ScalarFunction, row
 from bcjit.ops.spell import functions, methods
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 
 __all__ = ["dot", "letters", "matmul", "outer"]
 
 example = Samplers("algebra")
+table = Rows()
 
 _MATMUL: Final = ScalarFunction("matmul", np.matmul, "biu")
 # The others are those of the last axes: rows, the axis that is summed over, columns.
@@ -189,7 +190,7 @@ def outer(e: Emitter, a: Operand, b: Operand, out: Operand = None) -> Value:
 
 # The table
 
-define(
+table.define(
     "matmul",
     [
         Spelling(np.matmul, matmul, example.matmuls),
@@ -198,11 +199,11 @@ define(
     ],
     ulp=16,
 )
-define(
+table.define(
     "dot",
     functions(dot, example.dots, "dot") + methods(dot, example.dots, "dot", of_scalars=False),
     ulp=16,
 )
-define("inner", functions(inner, example.products, "inner"), ulp=16)
-define("vdot", functions(vdot, example.products, "vdot"), ulp=16)
-define("outer", functions(outer, example.products, "outer"))
+table.define("inner", functions(inner, example.products, "inner"), ulp=16)
+table.define("vdot", functions(vdot, example.products, "vdot"), ulp=16)
+table.define("outer", functions(outer, example.products, "outer"))

@@ -35,12 +35,13 @@ from bcjit.ops.operands import (
 )
 from bcjit.ops.samples import Samplers
 from bcjit.ops.spell import functions
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 from bcjit.ops.views import by_layout, with_new_axes
 
 __all__: list[str] = []
 
 example = Samplers("creation")
+table = Rows()
 
 
 def _from_sequence(e: Emitter, items: Sequence[Operand], target: DType | None) -> Value:
@@ -274,23 +275,23 @@ def _made(target: DType, e: Emitter, x: Operand = 0, /) -> Value:
 
 # The table
 
-define("array", functions(array, example.to_arrays, "array"))
-define("asarray", functions(asarray, example.converted, "asarray"))
-define("asanyarray", functions(asanyarray, example.converted, "asanyarray"))
-define(
+table.define("array", functions(array, example.to_arrays, "array"))
+table.define("asarray", functions(asarray, example.converted, "asarray"))
+table.define("asanyarray", functions(asanyarray, example.converted, "asanyarray"))
+table.define(
     "ascontiguousarray",
     functions(partial(_contiguous, "C"), example.to_contiguous, "ascontiguousarray"),
 )
-define(
+table.define(
     "asfortranarray", functions(partial(_contiguous, "F"), example.to_contiguous, "asfortranarray")
 )
-define(
+table.define(
     "asarray_chkfinite", functions(asarray_chkfinite, example.to_contiguous, "asarray_chkfinite")
 )
-define("require", functions(require, example.requirements, "require"))
+table.define("require", functions(require, example.requirements, "require"))
 for _char in "?bhilqBHILQefdgFDG":
     _dtype = np.dtype(_char)
-    define(
+    table.define(
         f"{_dtype.type.__name__}()",
         [Spelling(_dtype.type, partial(_made, _dtype), example.of_class)],
     )

@@ -12,13 +12,14 @@ from bcjit.ops.opdef import Unsupported, WouldRaise
 from bcjit.ops.operands import CASTINGS, FLOAT64, as_dtype, copy, equal, is_array, require_default
 from bcjit.ops.samples import Samplers
 from bcjit.ops.spell import attribute, functions, methods
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 from bcjit.ops.views import back, by_layout, indexed
 
 __all__: list[str] = []
 
 example = Samplers("movement")
 of_any = Samplers("values")
+table = Rows()
 
 
 def _order(order: Operand) -> str:
@@ -145,22 +146,22 @@ def _part(name: str, e: Emitter, val: Operand) -> Value:
 
 # The table
 
-define(
+table.define(
     "astype",
     functions(_astype_function, example.casts_of_arrays, "astype")
     + methods(astype, example.casts, "astype"),
 )
-define(
+table.define(
     "copy",
     functions(_copy_function, of_any.each_array, "copy")
     + methods(_copy_method, of_any.each_array, "copy"),
 )
-define("view", methods(_view, example.readings, "view"))
-define("byteswap", methods(_byteswap, of_any.each_array, "byteswap", of_scalars=False))
-define("to_device", methods(_to_device, example.devices, "to_device", of_scalars=False))
+table.define("view", methods(_view, example.readings, "view"))
+table.define("byteswap", methods(_byteswap, of_any.each_array, "byteswap", of_scalars=False))
+table.define("to_device", methods(_to_device, example.devices, "to_device", of_scalars=False))
 for _name in ("real", "imag"):
     _expand = partial(_part, _name)
-    define(
+    table.define(
         _name,
         functions(_expand, of_any.each_array, _name) + attribute(_expand, of_any.each_array, _name),
     )

@@ -43,11 +43,12 @@ from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import row
 from bcjit.ops.selection import diagonal
 from bcjit.ops.spell import functions
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 
 __all__: list[str] = []
 
 example = Samplers("creation")
+table = Rows()
 
 _EMPTY: Final = object()  # fill with nothing in particular
 
@@ -282,13 +283,13 @@ def vander(
 
 for _name, _item in (("zeros", 0), ("ones", 1), ("empty", _EMPTY)):
     _sampler = example.empties if _item is _EMPTY else example.shapes
-    define(_name, functions(partial(_constant, _item), _sampler, _name))
-    define(f"{_name}_like", functions(partial(_like, _item), example.likes, f"{_name}_like"))
-define("full", functions(full, example.fulls, "full"))
-define("full_like", functions(full_like, example.full_likes, "full_like"))
-define("eye", functions(eye, example.eyes, "eye"))
-define("identity", functions(identity, example.identities, "identity"))
-define("tri", functions(tri, example.triangles, "tri"))
-define("diag", functions(diag, example.diagonals, "diag"))
-define("diagflat", functions(diagflat, example.diagonals, "diagflat"))
-define("vander", functions(vander, example.vanders, "vander"))
+    table.define(_name, functions(partial(_constant, _item), _sampler, _name))
+    table.define(f"{_name}_like", functions(partial(_like, _item), example.likes, f"{_name}_like"))
+table.define("full", functions(full, example.fulls, "full"))
+table.define("full_like", functions(full_like, example.full_likes, "full_like"))
+table.define("eye", functions(eye, example.eyes, "eye"))
+table.define("identity", functions(identity, example.identities, "identity"))
+table.define("tri", functions(tri, example.triangles, "tri"))
+table.define("diag", functions(diag, example.diagonals, "diag"))
+table.define("diagflat", functions(diagflat, example.diagonals, "diagflat"))
+table.define("vander", functions(vander, example.vanders, "vander"))

@@ -33,12 +33,13 @@ from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import row
 from bcjit.ops.scans import scan
 from bcjit.ops.spell import functions
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 from bcjit.ops.views import indexed
 
 __all__ = ["diff"]
 
 example = Samplers("differences")
+table = Rows()
 
 
 def _part(e: Emitter, value: Value, axis: int, start: Dim, length: Dim) -> Value:
@@ -322,11 +323,11 @@ def _cumulative(
 
 # The table
 
-define("diff", functions(diff, example.diffs, "diff"))
-define("ediff1d", functions(ediff1d, example.flat_diffs, "ediff1d"))
-define("gradient", functions(gradient, example.gradients, "gradient"), ulp=1)
-define("trapezoid", functions(trapezoid, example.trapezoids, "trapezoid"), ulp=4)
+table.define("diff", functions(diff, example.diffs, "diff"))
+table.define("ediff1d", functions(ediff1d, example.flat_diffs, "ediff1d"))
+table.define("gradient", functions(gradient, example.gradients, "gradient"), ulp=1)
+table.define("trapezoid", functions(trapezoid, example.trapezoids, "trapezoid"), ulp=4)
 for _name, _ufunc in (("sum", "add"), ("prod", "multiply")):
     _spellings = functions(partial(_cumulative, _ufunc), example.cumulative, f"cumulative_{_name}")
     if _spellings:  # newer than the oldest NumPy
-        define(f"cumulative_{_name}", _spellings, ulp=4)
+        table.define(f"cumulative_{_name}", _spellings, ulp=4)

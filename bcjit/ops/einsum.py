@@ -20,13 +20,14 @@ from bcjit.ops.reductions import fold
 from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import row
 from bcjit.ops.spell import functions
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 from bcjit.ops.views import indexed
 from bcjit.records import dataclass
 
 __all__: list[str] = []
 
 example = Samplers("products")
+table = Rows()
 
 _UPPER: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 # Of the numbers of a sublist.
@@ -241,4 +242,4 @@ def _loop_dtype(
     return loop
 
 
-define("einsum", functions(einsum, example.einsums, "einsum"), ulp=64)
+table.define("einsum", functions(einsum, example.einsums, "einsum"), ulp=64)

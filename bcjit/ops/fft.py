@@ -5,8 +5,10 @@ Source: NumPy ``fft/_pocketfft.py`` and ``fft/_helper.py``.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
+from types import FunctionType
 from typing import Any, Final
 
 import numpy as np
@@ -16,16 +18,17 @@ from bcjit.ops.elementwise import apply, single_out, store
 from bcjit.ops.emitter import DType, Emitter, Operand, Value
 from bcjit.ops.movement import roll
 from bcjit.ops.numpy_facts import FFT_ALWAYS_FILLS_OUT, RFFTN_FROM_THE_LAST
-from bcjit.ops.opdef import Unsupported, WouldRaise
+from bcjit.ops.opdef import Spelling, Unsupported, WouldRaise
 from bcjit.ops.operands import FLOAT64, INTP, axis_index, less
 from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import row
 from bcjit.ops.spell import functions
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 
 __all__: list[str] = []
 
 example = Samplers("fft")
+table = Rows()
 
 _NORMS: Final = (None, "backward", "ortho", "forward")
 # Functions whose result is real, or half as long, or whose argument is real.
@@ -233,10 +236,19 @@ def _shift(sign: int, e: Emitter, x: Operand, axes: Operand = None) -> Value:
 
 # The table
 
+_MODULES: Final = tuple(sys.modules[f"numpy.fft.{name}"] for name in ("_helper", "_pocketfft"))
+
 
 def _define(name: str, expand: Callable[..., object], sampler: Any) -> None:
     # NumPy's versions differ in the order of the axes.
-    define(f"fft.{name}", functions(expand, sampler, name, module=np.fft), ulp=16)
+    spellings = functions(expand, sampler, name, module=np.fft)
+    table.define(f"fft.{name}", filter(_is_numpys, spellings), ulp=16)
+
+
+def _is_numpys(spelling: Spelling) -> bool:
+    """Whether what a name of the module means is NumPy's: by now the program may have put something else there."""
+    function = getattr(spelling.target, "_implementation", spelling.target)
+    return isinstance(function, FunctionType) and function.__globals__ in map(vars, _MODULES)
 
 
 for _name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):

@@ -21,11 +21,12 @@ from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import SELECT, row
 from bcjit.ops.scans import scan
 from bcjit.ops.spell import functions
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 
 __all__: list[str] = []
 
 example = Samplers("float_functions")
+table = Rows()
 
 
 def _one(e: Emitter, name: str, *operands: Operand) -> Value:
@@ -194,9 +195,9 @@ def _along(value: Value, axis: int, item: Range) -> Basic:
 
 _INFINITIES: Final = {"isposinf": False, "isneginf": True}
 if not FIX_WARNS:
-    define("fix", functions(fix, example.stored, "fix"))
+    table.define("fix", functions(fix, example.stored, "fix"))
 for _name, _negative in _INFINITIES.items():
-    define(_name, functions(partial(is_signed_infinity, _negative), example.stored, _name))
-define("nan_to_num", functions(nan_to_num, example.replaced, "nan_to_num"))
-define("sinc", functions(sinc, example.each_array, "sinc"))
-define("unwrap", functions(unwrap, example.unwrapped, "unwrap"), ulp=8)
+    table.define(_name, functions(partial(is_signed_infinity, _negative), example.stored, _name))
+table.define("nan_to_num", functions(nan_to_num, example.replaced, "nan_to_num"))
+table.define("sinc", functions(sinc, example.each_array, "sinc"))
+table.define("unwrap", functions(unwrap, example.unwrapped, "unwrap"), ulp=8)

@@ -22,11 +22,12 @@ from bcjit.ops.opdef import Unsupported, WouldRaise
 from bcjit.ops.operands import as_dtype, copy, shape_argument, size_of
 from bcjit.ops.samples import Samplers
 from bcjit.ops.spell import functions
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 
 __all__ = ["along", "filled"]
 
 example = Samplers("grids")
+table = Rows()
 
 
 def along(e: Emitter, value: Value, axis: int, ndim: int) -> Value:
@@ -106,5 +107,5 @@ def filled(e: Emitter, axes: Sequence[Value], dtype: DType) -> Value:
 
 # The table
 
-define("meshgrid", functions(meshgrid, example.meshes, "meshgrid"))
-define("indices", functions(indices, example.sizes, "indices"))
+table.define("meshgrid", functions(meshgrid, example.meshes, "meshgrid"))
+table.define("indices", functions(indices, example.sizes, "indices"))

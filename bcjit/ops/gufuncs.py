@@ -25,11 +25,12 @@ from bcjit.ops.operands import (
 from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import ScalarFunction, row
 from bcjit.ops.spell import functions
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 
 __all__: list[str] = []
 
 example = Samplers("gufuncs")
+table = Rows()
 
 _BATCH: Final = "abcdefghijklmnopqrstuvw"
 # Core dimensions of both operands and the result; the first operand is conjugated where it is a vector.
@@ -164,7 +165,9 @@ def _last(e: Emitter, value: Value, axis: Operand) -> Value:
 # The table: matvec and vecmat are newer than the oldest NumPy.
 
 for _name, _expand in (("vecdot", _vecdot), ("matvec", _generalised), ("vecmat", _generalised)):
-    _ufunc = getattr(np, _name, None)
+    _ufunc = vars(np).get(_name)
     if _ufunc is not None:
         _row = ScalarFunction(_name, _ufunc, "biu")
-        define(_name, functions(partial(_expand, _row), getattr(example, _name), _name), ulp=16)
+        table.define(
+            _name, functions(partial(_expand, _row), getattr(example, _name), _name), ulp=16
+        )

@@ -20,12 +20,13 @@ from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import row
 from bcjit.ops.spell import functions
 from bcjit.ops.stand_ins import answer, stand_in
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 from bcjit.ops.views import indexed
 
 __all__: list[str] = []
 
 example = Samplers("statistics")
+table = Rows()
 
 _Results = list[tuple[Shape, DType]]
 
@@ -188,9 +189,9 @@ def histogram2d(
 
 # The table
 
-define("histogram", functions(histogram, example.histograms, "histogram"))
-define(
+table.define("histogram", functions(histogram, example.histograms, "histogram"))
+table.define(
     "histogram_bin_edges",
     functions(histogram_bin_edges, example.bin_edges, "histogram_bin_edges"),
 )
-define("histogram2d", functions(histogram2d, example.histograms_2d, "histogram2d"))
+table.define("histogram2d", functions(histogram2d, example.histograms_2d, "histogram2d"))

@@ -26,12 +26,13 @@ from bcjit.ops.operands import (
 )
 from bcjit.ops.samples import Samplers
 from bcjit.ops.spell import functions
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 from bcjit.ops.views import along_axis
 
 __all__: list[str] = []
 
 example = Samplers("index_tools")
+table = Rows()
 
 
 def ix(e: Emitter, *args: Operand) -> tuple[Value, ...]:
@@ -173,15 +174,17 @@ def diag_indices_from(e: Emitter, arr: Operand) -> tuple[Value, ...]:
 
 # The table
 
-define("ix_", functions(ix, example.grids, "ix_"))
-define("ravel_multi_index", functions(ravel_multi_index, example.ravels, "ravel_multi_index"))
-define("unravel_index", functions(unravel_index, example.unravels, "unravel_index"))
+table.define("ix_", functions(ix, example.grids, "ix_"))
+table.define("ravel_multi_index", functions(ravel_multi_index, example.ravels, "ravel_multi_index"))
+table.define("unravel_index", functions(unravel_index, example.unravels, "unravel_index"))
 for _name in ("tril_indices", "triu_indices"):
     _function = getattr(np, _name)
-    define(_name, functions(partial(_triangle, _function), example.triangles, _name))
-    define(
+    table.define(_name, functions(partial(_triangle, _function), example.triangles, _name))
+    table.define(
         f"{_name}_from",
         functions(partial(_triangle_from, _function), example.matrices, f"{_name}_from"),
     )
-define("diag_indices", functions(diag_indices, example.diagonals, "diag_indices"))
-define("diag_indices_from", functions(diag_indices_from, example.squares, "diag_indices_from"))
+table.define("diag_indices", functions(diag_indices, example.diagonals, "diag_indices"))
+table.define(
+    "diag_indices_from", functions(diag_indices_from, example.squares, "diag_indices_from")
+)

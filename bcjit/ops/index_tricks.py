@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from math import ceil, isfinite
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -13,32 +13,20 @@ from bcjit.ops.conversion import array
 from bcjit.ops.elementwise import apply
 from bcjit.ops.emitter import DType, Emitter, Operand, Value
 from bcjit.ops.grids import along, filled
+from bcjit.ops.indexed_objects import GET_GRID, GET_JOINED
 from bcjit.ops.joining import concatenate
 from bcjit.ops.opdef import Spelling, Unsupported, WouldRaise
 from bcjit.ops.operands import cast, less
 from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import row
 from bcjit.ops.sequences import arange, linspace
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 from bcjit.ops.views import with_new_axes
 
-__all__ = ["INDEXED"]
+__all__: list[str] = []
 
 example = Samplers("grids")
-
-_OGRID: Final = type(np.ogrid)
-_GET_GRID: Final = _OGRID.__getitem__  # one function for mgrid and ogrid
-_COLUMNS: Final = type(np.c_)
-_GET_JOINED: Final = _COLUMNS.__getitem__  # one function for r_ and c_
-
-# The class of an object -> what its index calls.
-INDEXED: Final[Mapping[type, Callable[..., object]]] = {
-    type(np.mgrid): _GET_GRID,
-    _OGRID: _GET_GRID,
-    type(np.r_): _GET_JOINED,
-    _COLUMNS: _GET_JOINED,
-}
-
+table = Rows()
 
 # mgrid and ogrid
 
@@ -58,7 +46,7 @@ def grid_item(e: Emitter, grid: Operand, key: Operand) -> Value | tuple[Value, .
     found = [_axis(e, item) for item in key]
     joint: DType = np.result_type(np.dtype(int), *(dtype for _, dtype in found))
     values = [_axis_values(e, axis, joint) for axis, _ in found]
-    if isinstance(grid, _OGRID):
+    if isinstance(grid, type(np.ogrid)):
         return tuple(along(e, value, i, len(values)) for i, value in enumerate(values))
     return filled(e, values, joint)
 
@@ -123,7 +111,7 @@ def _axis_values(e: Emitter, axis: _Axis, dtype: DType) -> Value:
 
 def joined_item(e: Emitter, joiner: Operand, key: Operand) -> Value:
     """``np.r_[...]`` and ``np.c_[...]``. Source: NumPy ``lib/_index_tricks_impl.py``: ``AxisConcatenator``."""
-    columns = isinstance(joiner, _COLUMNS)
+    columns = isinstance(joiner, type(np.c_))
     items: Sequence[Operand] = key if isinstance(key, tuple) else (key,)
     parts, kinds = [], []
     for item in items:
@@ -169,5 +157,5 @@ def _part(e: Emitter, item: Operand) -> Value:
 
 # The table
 
-define("nd_grid", [Spelling(_GET_GRID, grid_item, example.items)])
-define("r_ and c_", [Spelling(_GET_JOINED, joined_item, example.joined)], ulp=4)
+table.define("nd_grid", [Spelling(GET_GRID, grid_item, example.items)])
+table.define("r_ and c_", [Spelling(GET_JOINED, joined_item, example.joined)], ulp=4)

@@ -30,11 +30,12 @@ from bcjit.ops.opdef import Spelling, Unsupported, WouldRaise
 from bcjit.ops.operands import INTP, agree, broadcast, copy
 from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import row
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 
 __all__ = ["check_item", "check_region", "getitem", "slice_range"]
 
 example = Samplers("indexing")
+table = Rows()
 
 
 # Reading
@@ -268,5 +269,5 @@ def check_region(e: Emitter, shape: Shape, region: Shape) -> None:
             raise WouldRaise("could not broadcast the value to the indexed shape")
 
 
-define("getitem", [Spelling(operator.getitem, getitem, example.getitems)])
-define("setitem", [Spelling(operator.setitem, setitem, example.setitems)])
+table.define("getitem", [Spelling(operator.getitem, getitem, example.getitems)])
+table.define("setitem", [Spelling(operator.setitem, setitem, example.setitems)])

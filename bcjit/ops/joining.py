@@ -14,13 +14,14 @@ from bcjit.ops.opdef import Unsupported, WouldRaise
 from bcjit.ops.operands import as_dtype, axis_index, copy, equal, size_of
 from bcjit.ops.samples import Samplers
 from bcjit.ops.spell import functions
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 from bcjit.ops.views import with_new_axes
 
 __all__: list[str] = []
 
 example = Samplers("joining")
 of_any = Samplers("values")
+table = Rows()
 
 
 # At least so many axes
@@ -280,12 +281,12 @@ def _block(e: Emitter, arrays: Operand, ndim: int, depth: int) -> Value:
 # The table
 
 for _ndim, _name in ((1, "atleast_1d"), (2, "atleast_2d"), (3, "atleast_3d")):
-    define(_name, functions(partial(_at_least, _ndim), example.raised, _name))
-define("concatenate", functions(concatenate, example.joins, "concatenate", "concat"))
-define("stack", functions(stack, example.stacks, "stack"))
+    table.define(_name, functions(partial(_at_least, _ndim), example.raised, _name))
+table.define("concatenate", functions(concatenate, example.joins, "concatenate", "concat"))
+table.define("stack", functions(stack, example.stacks, "stack"))
 for _ndim, _name in ((1, "hstack"), (2, "vstack")):
-    define(_name, functions(partial(_stack_along, _ndim), example.rows, _name))
-define("dstack", functions(dstack, example.columns, "dstack"))
-define("column_stack", functions(column_stack, example.columns, "column_stack"))
-define("append", functions(append, example.appends, "append"))
-define("block", functions(block, example.blocks, "block"))
+    table.define(_name, functions(partial(_stack_along, _ndim), example.rows, _name))
+table.define("dstack", functions(dstack, example.columns, "dstack"))
+table.define("column_stack", functions(column_stack, example.columns, "column_stack"))
+table.define("append", functions(append, example.appends, "append"))
+table.define("block", functions(block, example.blocks, "block"))

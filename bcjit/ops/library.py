@@ -12,12 +12,13 @@ from bcjit.ops.opdef import Unsupported, WouldRaise
 from bcjit.ops.operands import FLOAT64, INTP, agree, expect
 from bcjit.ops.samples import Samplers
 from bcjit.ops.spell import functions, methods
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 
 __all__: list[str] = []
 
 example = Samplers("algebra")
 of_differences = Samplers("differences")
+table = Rows()
 
 _COMPLEX128: Final[DType] = np.dtype(np.complex128)
 
@@ -79,8 +80,8 @@ def _searchsorted(a: Any, v: Any, sorter: Any = None, *, side: Any) -> object:
 
 # The table
 
-define("interp", functions(interp, of_differences.interps, "interp"))
-define(
+table.define("interp", functions(interp, of_differences.interps, "interp"))
+table.define(
     "searchsorted",
     functions(searchsorted, example.searches, "searchsorted")
     + methods(searchsorted, example.searches, "searchsorted", of_scalars=False),

@@ -20,11 +20,12 @@ from bcjit.ops.operands import FLOAT64, INTP, as_flag, broadcast, constant, equa
 from bcjit.ops.reductions import ABSENT
 from bcjit.ops.samples import Samplers
 from bcjit.ops.spell import functions
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 
 __all__ = ["common_dtype", "define_linalg", "inverse", "real_dtype", "singular_values", "square"]
 
 example = Samplers("linalg")
+table = Rows()
 
 _REAL: Final[dict[str, DType]] = {
     "F": np.dtype(np.float32),
@@ -390,9 +391,9 @@ def pinv(
 # The table
 
 
-def define_linalg(expand: Any, sampler: Sampler, name: str, ulp: int = 0) -> None:
+def define_linalg(table: Rows, expand: Any, sampler: Sampler, name: str, ulp: int = 0) -> None:
     """Add a function of ``np.linalg``."""
-    define(f"linalg.{name}", functions(expand, sampler, name, module=np.linalg), ulp=ulp)
+    table.define(f"linalg.{name}", functions(expand, sampler, name, module=np.linalg), ulp=ulp)
 
 
 for _name, _expand, _sampler in (
@@ -415,4 +416,4 @@ for _name, _expand, _sampler in (
     ("cond", cond, example.conds),
     ("pinv", pinv, example.pinvs),
 ):
-    define_linalg(_expand, _sampler, _name)
+    define_linalg(table, _expand, _sampler, _name)

@@ -17,11 +17,13 @@ from bcjit.ops.operands import FLOAT64, as_flag, axis_index, axis_tuple, cast, s
 from bcjit.ops.reductions import ABSENT, fold
 from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import row
+from bcjit.ops.table import Rows
 from bcjit.ops.views import with_new_axes
 
 __all__: list[str] = []
 
 example = Samplers("linalg")
+table = Rows()
 
 _INFINITY: Final = float("inf")
 # The extreme of absolute values of nothing.
@@ -203,6 +205,6 @@ def vector_norm(
 
 # The table
 
-define_linalg(norm, example.norms, "norm", ulp=16)
-define_linalg(matrix_norm, example.matrix_norms, "matrix_norm", ulp=16)
-define_linalg(vector_norm, example.vector_norms, "vector_norm", ulp=16)
+define_linalg(table, norm, example.norms, "norm", ulp=16)
+define_linalg(table, matrix_norm, example.matrix_norms, "matrix_norm", ulp=16)
+define_linalg(table, vector_norm, example.vector_norms, "vector_norm", ulp=16)

@@ -12,7 +12,6 @@ down this chain, from view to view::
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain, count
 from typing import Literal, TypeAlias, TypeGuard
 
@@ -52,7 +51,7 @@ from bcjit.ops.operands import (
     weak_can_fail,
 )
 from bcjit.ops.scalar_functions import CAST, ScalarFunction
-from bcjit.records import dataclass
+from bcjit.records import dataclass, replace
 
 __all__ = ["Argument", "MetaEmitter", "MetaObject", "MetaValue", "Sharing"]
 

@@ -23,12 +23,13 @@ from bcjit.ops.operands import (
 )
 from bcjit.ops.samples import Samplers
 from bcjit.ops.spell import attribute, functions
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 
 __all__: list[str] = []
 
 example = Samplers("metadata")
 of_any = Samplers("values")
+table = Rows()
 
 
 def _ask(function: Callable[..., object], *args: object) -> Fact:
@@ -273,21 +274,23 @@ def dtype(e: Emitter, dtype: Operand, /, align: Operand = False, copy: Operand =
 
 # The table
 
-define(
+table.define(
     "shape",
     functions(shape, of_any.each_array, "shape") + attribute(shape, of_any.each_array, "shape"),
 )
-define(
+table.define(
     "ndim", functions(ndim, of_any.each_array, "ndim") + attribute(ndim, of_any.each_array, "ndim")
 )
-define("size", functions(size, example.sizes, "size") + attribute(size, of_any.each_array, "size"))
+table.define(
+    "size", functions(size, example.sizes, "size") + attribute(size, of_any.each_array, "size")
+)
 for _name, _expand in (
     ("dtype_of", _dtype_of),
     ("itemsize", _itemsize),
     ("nbytes", _nbytes),
     ("device", _device),
 ):
-    define(_name, attribute(_expand, of_any.each_array, _name.removesuffix("_of")))
+    table.define(_name, attribute(_expand, of_any.each_array, _name.removesuffix("_of")))
 for _function, _sampler in (
     (broadcast_shapes, example.shapes),
     (isfortran, of_any.each_array),
@@ -306,5 +309,5 @@ for _function, _sampler in (
     (finfo, example.dtypes),
     (iinfo, example.dtypes),
 ):
-    define(_function.__name__, functions(_function, _sampler, _function.__name__))
-define("dtype", [Spelling(np.dtype, dtype, example.dtypes)])
+    table.define(_function.__name__, functions(_function, _sampler, _function.__name__))
+table.define("dtype", [Spelling(np.dtype, dtype, example.dtypes)])

@@ -38,13 +38,14 @@ from bcjit.ops.operands import (
 )
 from bcjit.ops.samples import Samplers
 from bcjit.ops.spell import functions, methods
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 from bcjit.ops.views import back, indexed, with_new_axes
 
 __all__: list[str] = []
 
 example = Samplers("movement")
 of_any = Samplers("values")
+table = Rows()
 
 MOST_PARTS: Final = 64  # of one axis, each with a piece of its own
 
@@ -298,22 +299,22 @@ def _rolled(e: Emitter, value: Value, by: Dim, axis: int) -> Value:
 
 # The table
 
-define(
+table.define(
     "reshape",
     functions(reshape, example.reshapes, "reshape")
     + methods(_reshape_method, example.reshape_methods, "reshape"),
 )
-define(
+table.define(
     "ravel",
     functions(ravel, example.orders, "ravel") + methods(ravel, example.orders, "ravel"),
 )
-define("flatten", methods(flatten, example.orders, "flatten"))
-define("broadcast_to", functions(broadcast_to, example.broadcasts, "broadcast_to"))
-define("broadcast_arrays", functions(broadcast_arrays, example.together, "broadcast_arrays"))
-define(
+table.define("flatten", methods(flatten, example.orders, "flatten"))
+table.define("broadcast_to", functions(broadcast_to, example.broadcasts, "broadcast_to"))
+table.define("broadcast_arrays", functions(broadcast_arrays, example.together, "broadcast_arrays"))
+table.define(
     "repeat",
     functions(repeat, example.repeats, "repeat") + methods(repeat, example.repeats, "repeat"),
 )
-define("tile", functions(tile, example.tiles, "tile"))
-define("resize", functions(resize, example.resizes, "resize"))
-define("roll", functions(roll, example.rolls, "roll"))
+table.define("tile", functions(tile, example.tiles, "tile"))
+table.define("resize", functions(resize, example.resizes, "resize"))
+table.define("roll", functions(roll, example.rolls, "roll"))

@@ -21,11 +21,12 @@ from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import SELECT, row
 from bcjit.ops.scans import scan
 from bcjit.ops.spell import functions
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 
 __all__: list[str] = []
 
 example = Samplers("statistics")
+table = Rows()
 
 
 # Building blocks
@@ -257,14 +258,16 @@ _EXTREMES: Final = (("max", "fmax", -math.inf), ("min", "fmin", math.inf))
 
 for _name, _ufunc, _identity in (("sum", "add", 0), ("prod", "multiply", 1)):
     _fold = partial(_nan_sum, _ufunc, _identity)
-    define(f"nan{_name}", functions(_fold, example.nan_sums, f"nan{_name}"), ulp=4)
+    table.define(f"nan{_name}", functions(_fold, example.nan_sums, f"nan{_name}"), ulp=4)
     _running = partial(_nan_scan, _ufunc, _identity)
-    define(f"nancum{_name}", functions(_running, example.nan_scans, f"nancum{_name}"), ulp=4)
+    table.define(f"nancum{_name}", functions(_running, example.nan_scans, f"nancum{_name}"), ulp=4)
 for _name, _ufunc, _number in _EXTREMES:
     _fold = partial(_nan_extreme, _ufunc)
-    define(f"nan{_name}", functions(_fold, example.nan_extremes, f"nan{_name}"))
+    table.define(f"nan{_name}", functions(_fold, example.nan_extremes, f"nan{_name}"))
     _arg = partial(_nan_arg_extreme, f"arg{_name}", _number)
-    define(f"nanarg{_name}", functions(_arg, example.nan_arg_extremes, f"nanarg{_name}"))
-define("nanmean", functions(nanmean, example.nan_means, "nanmean"), ulp=8)
+    table.define(f"nanarg{_name}", functions(_arg, example.nan_arg_extremes, f"nanarg{_name}"))
+table.define("nanmean", functions(nanmean, example.nan_means, "nanmean"), ulp=8)
 for _root, _name in ((False, "nanvar"), (True, "nanstd")):
-    define(_name, functions(partial(_nan_variance, _root), example.nan_variances, _name), ulp=8)
+    table.define(
+        _name, functions(partial(_nan_variance, _root), example.nan_variances, _name), ulp=8
+    )

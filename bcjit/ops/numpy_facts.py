@@ -1,4 +1,4 @@
-"""What differs between the supported versions of NumPy, in one place and found by asking NumPy; no op definitions."""
+"""What differs between the supported versions of NumPy, in one place and mostly found by asking NumPy; no op definitions."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ COND_IS_REAL: Final = np.linalg.cond(_COMPLEX, 1).dtype.kind == "f"
 EIG_IS_COMPLEX: Final = np.linalg.eigvals(np.ones((1, 1))).dtype.kind == "c"
 # The largest of no absolute values is 0.
 NORM_OF_NOTHING_IS_ZERO: Final = _norm_of_nothing_is_zero()
-# hfft, ifft2 and irfft2 write into ``out`` like their siblings.
-FFT_ALWAYS_FILLS_OUT: Final = np.fft.ifft2(_COMPLEX, out=_COMPLEX) is _COMPLEX
+# hfft, ifft2 and irfft2 write into ``out`` like their siblings. (Asking would import numpy.fft, which importing NumPy does not.)
+FFT_ALWAYS_FILLS_OUT: Final = _VERSION >= "2.5.0"
 # rfftn transforms its axes from the last one to the first, as fftn does.
 RFFTN_FROM_THE_LAST: Final = _VERSION >= "2.1.0"
 

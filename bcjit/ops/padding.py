@@ -13,12 +13,13 @@ from bcjit.ops.opdef import Unsupported, WouldRaise
 from bcjit.ops.operands import cast, copy, equal, less
 from bcjit.ops.samples import Samplers
 from bcjit.ops.spell import functions
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 from bcjit.ops.views import indexed
 
 __all__: list[str] = []
 
 example = Samplers("padding")
+table = Rows()
 
 _Pair: TypeAlias = tuple[Any, Any]
 
@@ -201,4 +202,4 @@ def _is_constant(item: Operand) -> bool:
 
 # The table
 
-define("pad", functions(pad, example.pads, "pad"))
+table.define("pad", functions(pad, example.pads, "pad"))

@@ -36,12 +36,13 @@ from bcjit.ops.operands import (
 from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import SELECT, row
 from bcjit.ops.spell import functions, methods
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 from bcjit.ops.views import along_axis, indexed
 
 __all__: list[str] = []
 
 example = Samplers("placing")
+table = Rows()
 
 _MODES = ("raise", "wrap", "clip")
 
@@ -332,19 +333,19 @@ def piecewise(e: Emitter, x: Operand, condlist: Operand, funclist: Operand) -> V
 
 # The table
 
-define(
+table.define(
     "put",
     functions(put, example.puts, "put") + methods(put, example.puts, "put", of_scalars=False),
 )
-define("place", functions(place, example.places, "place"))
-define("putmask", functions(putmask, example.masks, "putmask"))
-define("fill_diagonal", functions(fill_diagonal, example.diagonals, "fill_diagonal"))
-define("take_along_axis", functions(take_along_axis, example.alongs, "take_along_axis"))
-define("put_along_axis", functions(put_along_axis, example.along_puts, "put_along_axis"))
-define(
+table.define("place", functions(place, example.places, "place"))
+table.define("putmask", functions(putmask, example.masks, "putmask"))
+table.define("fill_diagonal", functions(fill_diagonal, example.diagonals, "fill_diagonal"))
+table.define("take_along_axis", functions(take_along_axis, example.alongs, "take_along_axis"))
+table.define("put_along_axis", functions(put_along_axis, example.along_puts, "put_along_axis"))
+table.define(
     "choose",
     functions(choose, example.choices, "choose")
     + methods(_choose_method, example.choices, "choose", of_scalars=False),
 )
-define("select", functions(select, example.selections, "select"))
-define("piecewise", functions(piecewise, example.pieces, "piecewise"))
+table.define("select", functions(select, example.selections, "select"))
+table.define("piecewise", functions(piecewise, example.pieces, "piecewise"))

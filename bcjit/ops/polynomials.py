@@ -20,12 +20,13 @@ from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import row
 from bcjit.ops.spell import functions
 from bcjit.ops.stand_ins import answer, stand_in
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 from bcjit.ops.views import indexed
 
 __all__: list[str] = []
 
 example = Samplers("polynomials")
+table = Rows()
 
 _INT: Final[DType] = np.dtype(int)
 _LONGEST = 16  # coefficients that are written out one by one
@@ -221,11 +222,11 @@ def polyfit(
 # The table
 
 for _name, _ufunc in (("polyadd", "add"), ("polysub", "subtract")):
-    define(_name, functions(partial(_sum, _ufunc), example.sums, _name))
-define("polyder", functions(polyder, example.derivatives, "polyder"))
-define("polyint", functions(polyint, example.integrals, "polyint"))
-define("polyval", functions(polyval, example.evaluations, "polyval"))
-define("polymul", functions(polymul, example.products, "polymul"))
-define("polydiv", functions(polydiv, example.products, "polydiv"))
-define("poly", functions(poly, example.roots, "poly"))
-define("polyfit", functions(polyfit, example.fits, "polyfit"))
+    table.define(_name, functions(partial(_sum, _ufunc), example.sums, _name))
+table.define("polyder", functions(polyder, example.derivatives, "polyder"))
+table.define("polyint", functions(polyint, example.integrals, "polyint"))
+table.define("polyval", functions(polyval, example.evaluations, "polyval"))
+table.define("polymul", functions(polymul, example.products, "polymul"))
+table.define("polydiv", functions(polydiv, example.products, "polydiv"))
+table.define("poly", functions(poly, example.roots, "poly"))
+table.define("polyfit", functions(polyfit, example.fits, "polyfit"))

@@ -42,12 +42,13 @@ from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import ScalarFunction, row
 from bcjit.ops.selection import diagonal, trace
 from bcjit.ops.spell import functions
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 from bcjit.ops.views import indexed, with_new_axes
 
 __all__: list[str] = []
 
 example = Samplers("products")
+table = Rows()
 
 # tensordot, kron
 
@@ -346,7 +347,7 @@ for _name, _expand, _sampler, _ulp in (
     ("convolve", convolve, example.convolutions, 0),
     ("correlate", correlate, example.correlations, 0),
 ):
-    define(_name, functions(_expand, _sampler, _name), ulp=_ulp)
+    table.define(_name, functions(_expand, _sampler, _name), ulp=_ulp)
 _LINALG: Final[tuple[tuple[str, Callable[..., object], Sampler, int], ...]] = (
     ("tensordot", _linalg_tensordot, example.linalg_tensordots, 16),
     ("cross", _linalg_cross, example.linalg_crosses, 0),
@@ -360,4 +361,4 @@ _LINALG: Final[tuple[tuple[str, Callable[..., object], Sampler, int], ...]] = (
     ("vecdot", _linalg_vecdot, example.vecdots, 16),
 )
 for _row in _LINALG:
-    define_linalg(_row[1], _row[2], _row[0], _row[3])
+    define_linalg(table, _row[1], _row[2], _row[0], _row[3])

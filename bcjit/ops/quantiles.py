@@ -20,12 +20,13 @@ from bcjit.ops.reductions import ABSENT
 from bcjit.ops.samples import Samplers
 from bcjit.ops.spell import functions
 from bcjit.ops.stand_ins import answer, stand_in
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 from bcjit.ops.warning_twins import refusing
 
 __all__: list[str] = []
 
 example = Samplers("statistics")
+table = Rows()
 
 _Function = Callable[..., Any]
 
@@ -133,8 +134,8 @@ def _quantile(
 # The table
 
 for _name in ("median", "nanmedian"):
-    define(_name, functions(partial(_median, _name), example.medians, _name))
+    table.define(_name, functions(partial(_median, _name), example.medians, _name))
 for _name in ("percentile", "nanpercentile"):
-    define(_name, functions(partial(_quantile, _name), example.percentiles, _name))
+    table.define(_name, functions(partial(_quantile, _name), example.percentiles, _name))
 for _name in ("quantile", "nanquantile"):
-    define(_name, functions(partial(_quantile, _name), example.quantiles, _name))
+    table.define(_name, functions(partial(_quantile, _name), example.quantiles, _name))

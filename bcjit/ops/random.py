@@ -1,7 +1,7 @@
 """The rows of ``np.random``: functions of the module, methods of `Generator` and `RandomState`, constructors.
 
 A row is a name and a rule; parameters and defaults are those that NumPy's own signatures say. Importing NumPy does not import
-``numpy.random``, so neither does bcjit: `table.lookup` imports this module once a program has done so.
+``numpy.random``, so neither does bcjit: `table.lookup` reads this module once a program has done so.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from bcjit.ops import random_rules as rules
 from bcjit.ops.opdef import Spelling
 from bcjit.ops.random_rules import Constructor, Draw, Rule
 from bcjit.ops.samples import Samplers
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 
 __all__: list[str] = []
 
 example = Samplers("random")
+table = Rows()
 
 _FLOATS: Final = (
     "beta", "chisquare", "exponential", "f", "gamma", "gumbel", "laplace", "logistic", "lognormal",
@@ -69,7 +70,7 @@ def _define_all() -> None:
             _is_numpys, (vars(random)[alias] for alias in names if alias in vars(random))
         )
         spellings += [_spelling(function, rule, None) for function in functions]
-        define(f"random.{name}", spellings)
+        table.define(f"random.{name}", spellings)
     for name in ("SeedSequence", "MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64", "RandomState"):
         _define_constructor(name, vars(random)[name])
     _define_constructor("Generator", random.Generator)
@@ -100,7 +101,7 @@ def _define_constructor(name: str, made: type) -> None:
         return
     expand = Constructor(target, made, _SEED_NAMES.get(name, "seed"))
     spelling = Spelling(target, expand, getattr(example, f"new.{name}"))
-    define(f"random.{name}", [spelling])
+    table.define(f"random.{name}", [spelling])
 
 
 _define_all()

@@ -42,7 +42,7 @@ from bcjit.ops.operands import (
 from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import ScalarFunction, row
 from bcjit.ops.spell import functions, methods
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 
 __all__ = [
     "ABSENT",
@@ -57,6 +57,7 @@ __all__ = [
 ]
 
 example = Samplers("reductions")
+table = Rows()
 
 # Building blocks
 
@@ -315,7 +316,7 @@ def _define_reduction(name: str, ufunc: str, *aliases: str) -> None:
         expand = partial(_reduce_without_dtype, row(ufunc))
     sampler = example.reductions if name in {"sum", "prod"} else example.bounded
     spellings = functions(expand, sampler, name, *aliases)
-    define(name, spellings + methods(expand, sampler, name) + [_ufunc_method(ufunc)], ulp=4)
+    table.define(name, spellings + methods(expand, sampler, name) + [_ufunc_method(ufunc)], ulp=4)
 
 
 _define_reduction("sum", "add")
@@ -323,7 +324,7 @@ _define_reduction("prod", "multiply")
 _define_reduction("max", "maximum", "amax")
 _define_reduction("min", "minimum", "amin")
 for _name, _ufunc in (("any", "logical_or"), ("all", "logical_and")):
-    define(
+    table.define(
         _name,
         functions(partial(_logical, row(_ufunc)), example.reductions_without_dtype, _name)
         + methods(partial(_logical_method, row(_ufunc)), example.logical_methods, _name)
@@ -331,9 +332,9 @@ for _name, _ufunc in (("any", "logical_or"), ("all", "logical_and")):
     )
 for _extreme in ("argmax", "argmin"):
     _arg = partial(arg_extreme, _extreme)
-    define(
+    table.define(
         _extreme,
         functions(_arg, example.arg_extremes, _extreme)
         + methods(_arg, example.arg_extremes, _extreme),
     )
-define("count_nonzero", functions(count_nonzero, example.counts, "count_nonzero"))
+table.define("count_nonzero", functions(count_nonzero, example.counts, "count_nonzero"))

@@ -13,11 +13,12 @@ from bcjit.ops.reductions import accumulator
 from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import ScalarFunction, row
 from bcjit.ops.spell import functions, methods
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 
 __all__ = ["accumulate", "one_axis", "scan"]
 
 example = Samplers("reductions")
+table = Rows()
 
 
 def scan(
@@ -81,7 +82,7 @@ def _ufunc_method(name: str) -> Spelling:
 
 for _name, _ufunc in (("cumsum", "add"), ("cumprod", "multiply")):
     _cumulative = partial(scan, row(_ufunc))
-    define(
+    table.define(
         _name,
         functions(_cumulative, example.scans, _name)
         + methods(_cumulative, example.scans, _name)
@@ -89,4 +90,4 @@ for _name, _ufunc in (("cumsum", "add"), ("cumprod", "multiply")):
         ulp=4,
     )
 for _ufunc in ("maximum", "minimum"):
-    define(f"{_ufunc}.accumulate", [_ufunc_method(_ufunc)])
+    table.define(f"{_ufunc}.accumulate", [_ufunc_method(_ufunc)])

@@ -19,12 +19,13 @@ from bcjit.ops.operands import INTP, axis_index, in_range, is_array, size_of
 from bcjit.ops.samples import Samplers
 from bcjit.ops.selection import gather_along
 from bcjit.ops.spell import functions, methods
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 from bcjit.ops.views import indexed
 
 __all__ = ["flat", "nonzero"]
 
 example = Samplers("searching")
+table = Rows()
 
 
 def flat(e: Emitter, value: Value) -> Value:
@@ -206,19 +207,19 @@ def trim_zeros(e: Emitter, filt: Operand, trim: Operand = "fb", axis: Operand = 
 
 # The table
 
-define(
+table.define(
     "nonzero",
     functions(nonzero, example.positions, "nonzero")
     + methods(nonzero, example.nonzeros, "nonzero", of_scalars=False),
 )
-define("flatnonzero", functions(flatnonzero, example.positions, "flatnonzero"))
-define("argwhere", functions(argwhere, example.positions, "argwhere"))
-define("extract", functions(extract, example.extracts, "extract"))
-define(
+table.define("flatnonzero", functions(flatnonzero, example.positions, "flatnonzero"))
+table.define("argwhere", functions(argwhere, example.positions, "argwhere"))
+table.define("extract", functions(extract, example.extracts, "extract"))
+table.define(
     "compress",
     functions(compress, example.compressions, "compress")
     + methods(_compress_method, example.compress_methods, "compress", of_scalars=False),
 )
-define("delete", functions(delete, example.deletions, "delete"))
-define("trim_zeros", functions(trim_zeros, example.trims, "trim_zeros"))
-define("insert", functions(insert, example.insertions, "insert"))
+table.define("delete", functions(delete, example.deletions, "delete"))
+table.define("trim_zeros", functions(trim_zeros, example.trims, "trim_zeros"))
+table.define("insert", functions(insert, example.insertions, "insert"))

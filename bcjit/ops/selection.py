@@ -35,12 +35,13 @@ from bcjit.ops.reductions import fold
 from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import SELECT, row
 from bcjit.ops.spell import functions, methods
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 
 __all__ = ["diagonal", "gather_along", "trace"]
 
 example = Samplers("indexing")
 products = Samplers("products")
+table = Rows()
 
 
 # Sorting
@@ -323,34 +324,34 @@ def _triangle(upper: Literal[True, False], e: Emitter, m: Operand, k: Operand = 
 
 # The table
 
-define("sort", functions(sort, example.sorts, "sort"))
-define("sort_method", methods(_sort_method, example.sort_methods, "sort", of_scalars=False))
-define(
+table.define("sort", functions(sort, example.sorts, "sort"))
+table.define("sort_method", methods(_sort_method, example.sort_methods, "sort", of_scalars=False))
+table.define(
     "argsort",
     functions(argsort, example.sorts, "argsort") + methods(argsort, example.sorts, "argsort"),
 )
-define("partition", functions(partition, example.partitions, "partition"))
-define(
+table.define("partition", functions(partition, example.partitions, "partition"))
+table.define(
     "partition_method",
     methods(_partition_method, example.partition_methods, "partition", of_scalars=False),
 )
-define(
+table.define(
     "argpartition",
     functions(argpartition, example.partitions, "argpartition")
     + methods(argpartition, example.partition_methods, "argpartition", of_scalars=False),
 )
-define("lexsort", functions(lexsort, example.key_sorts, "lexsort"))
-define("take", functions(take, example.takes, "take") + methods(take, example.takes, "take"))
-define(
+table.define("lexsort", functions(lexsort, example.key_sorts, "lexsort"))
+table.define("take", functions(take, example.takes, "take") + methods(take, example.takes, "take"))
+table.define(
     "diagonal",
     functions(diagonal, example.traces, "diagonal")
     + methods(diagonal, example.traces, "diagonal", of_scalars=False),
 )
-define(
+table.define(
     "trace",
     functions(trace, products.traces, "trace")
     + methods(trace, products.traces, "trace", of_scalars=False),
     ulp=4,
 )
 for _upper, _name in ((True, "triu"), (False, "tril")):
-    define(_name, functions(partial(_triangle, _upper), example.triangles, _name))
+    table.define(_name, functions(partial(_triangle, _upper), example.triangles, _name))

@@ -30,11 +30,12 @@ from bcjit.ops.operands import (
 from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import SELECT, row
 from bcjit.ops.spell import functions
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 
 __all__: list[str] = []
 
 example = Samplers("creation")
+table = Rows()
 
 
 def arange(
@@ -326,11 +327,11 @@ def i0(e: Emitter, x: Operand) -> Value:
 
 # The table
 
-define("arange", functions(arange, example.aranges, "arange"))
-define("linspace", functions(linspace, example.linspaces, "linspace"), ulp=4)
-define("logspace", functions(logspace, example.logspaces, "logspace"), ulp=4)
-define("geomspace", functions(geomspace, example.geomspaces, "geomspace"))
+table.define("arange", functions(arange, example.aranges, "arange"))
+table.define("linspace", functions(linspace, example.linspaces, "linspace"), ulp=4)
+table.define("logspace", functions(logspace, example.logspaces, "logspace"), ulp=4)
+table.define("geomspace", functions(geomspace, example.geomspaces, "geomspace"))
 for _name, _shape_of in _WINDOWS.items():
-    define(_name, functions(partial(_window, _shape_of), example.windows, _name))
-define("kaiser", functions(kaiser, example.kaisers, "kaiser"))
-define("i0", functions(i0, example.bessels, "i0"))
+    table.define(_name, functions(partial(_window, _shape_of), example.windows, _name))
+table.define("kaiser", functions(kaiser, example.kaisers, "kaiser"))
+table.define("i0", functions(i0, example.bessels, "i0"))

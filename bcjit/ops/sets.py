@@ -16,12 +16,13 @@ from bcjit.ops.opdef import Unsupported, WouldRaise
 from bcjit.ops.operands import BOOL, FLOAT64, INTP, axis_index, constant, is_array
 from bcjit.ops.samples import Samplers
 from bcjit.ops.spell import functions
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 
 __all__: list[str] = []
 
 example = Samplers("sets")
 of_any = Samplers("values")
+table = Rows()
 
 
 def _flags(**flags: Operand) -> dict[str, object]:
@@ -189,19 +190,19 @@ def digitize(e: Emitter, x: Operand, bins: Operand, right: Operand = False) -> V
 
 # The table
 
-define("unique", functions(unique, example.uniques, "unique"))
+table.define("unique", functions(unique, example.uniques, "unique"))
 for _name, _type in (
     ("unique_all", UniqueAllResult),
     ("unique_counts", UniqueCountsResult),
     ("unique_inverse", UniqueInverseResult),
 ):
     _expand = partial(_unique_tuple, getattr(np, _name), _type, _type._fields)
-    define(_name, functions(_expand, of_any.each_array, _name))
-define("unique_values", functions(unique_values, of_any.each_array, "unique_values"))
-define("intersect1d", functions(intersect1d, example.intersections, "intersect1d"))
-define("union1d", functions(union1d, example.pairs, "union1d"))
-define("setdiff1d", functions(setdiff1d, example.differences, "setdiff1d"))
-define("setxor1d", functions(setxor1d, example.differences, "setxor1d"))
-define("isin", functions(isin, example.memberships, "isin"))
-define("bincount", functions(bincount, example.counts, "bincount"))
-define("digitize", functions(digitize, example.bins, "digitize"))
+    table.define(_name, functions(_expand, of_any.each_array, _name))
+table.define("unique_values", functions(unique_values, of_any.each_array, "unique_values"))
+table.define("intersect1d", functions(intersect1d, example.intersections, "intersect1d"))
+table.define("union1d", functions(union1d, example.pairs, "union1d"))
+table.define("setdiff1d", functions(setdiff1d, example.differences, "setdiff1d"))
+table.define("setxor1d", functions(setxor1d, example.differences, "setxor1d"))
+table.define("isin", functions(isin, example.memberships, "isin"))
+table.define("bincount", functions(bincount, example.counts, "bincount"))
+table.define("digitize", functions(digitize, example.bins, "digitize"))

@@ -21,7 +21,7 @@ def functions(
     """Return spellings for functions of a module; a name this NumPy lacks, or an alias, gives none."""
     found: dict[int, Spelling] = {}
     for name in names:
-        target = getattr(module, name, None)
+        target = vars(module).get(name)  # not its __getattr__, which imports and warns
         if target is not None:
             found.setdefault(id(target), Spelling(target, expand, sampler))
     return list(found.values())

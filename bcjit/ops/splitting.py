@@ -16,12 +16,13 @@ from bcjit.ops.opdef import Unsupported, WouldRaise
 from bcjit.ops.operands import axis_index, constant, equal
 from bcjit.ops.samples import Samplers
 from bcjit.ops.spell import functions
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 from bcjit.ops.views import indexed
 
 __all__: list[str] = []
 
 example = Samplers("splitting")
+table = Rows()
 
 MOST: Final = 64  # results: each is a node of the graph
 
@@ -122,9 +123,9 @@ def unstack(e: Emitter, x: Operand, /, *, axis: Operand = 0) -> tuple[Value, ...
 
 # The table
 
-define("array_split", functions(array_split, example.splits, "array_split"))
-define("split", functions(split, example.splits, "split"))
+table.define("array_split", functions(array_split, example.splits, "array_split"))
+table.define("split", functions(split, example.splits, "split"))
 for _axis_of, _name in ((1, "hsplit"), (0, "vsplit"), (2, "dsplit")):
-    define(_name, functions(partial(_split_along, _axis_of), example.short_splits, _name))
-if hasattr(np, "unstack"):  # newer than the oldest NumPy
-    define("unstack", functions(unstack, example.unstacks, "unstack"))
+    table.define(_name, functions(partial(_split_along, _axis_of), example.short_splits, _name))
+if "unstack" in vars(np):  # newer than the oldest NumPy
+    table.define("unstack", functions(unstack, example.unstacks, "unstack"))

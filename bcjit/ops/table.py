@@ -1,70 +1,116 @@
 """The op table itself: which callable or ndarray attribute is which op; never calls what it looks up.
 
-Op modules call `define` when they are imported; ``bcjit.ops`` imports them all. Ufuncs without an entry, and ufunc methods, become
-ops when they are looked up, by the rule of `define_unlisted`.
+Op modules make `Rows`. Those of `EAGER` are in the table from the start; the others are read when an op of theirs is first looked up, which
+`index` tells. Ufuncs without an entry, and ufunc methods, become ops when they are looked up, by the rule of `define_unlisted`.
 """
 
 from __future__ import annotations
 
+import builtins
+import operator
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable, Iterator
 from functools import lru_cache
 from importlib import import_module
-from types import BuiltinFunctionType
+from types import BuiltinFunctionType, ModuleType
 from typing import Final
 
 import numpy as np
 
+from bcjit.lazy import is_whole, load
+from bcjit.ops.index import NAMES, UNTIL_IMPORTED
 from bcjit.ops.opdef import OpDef, Spelling
 
-__all__ = ["all_ops", "define", "define_unlisted", "lookup", "lookup_attribute", "lookup_method"]
+__all__ = [
+    "Rows",
+    "add",
+    "all_ops",
+    "define_unlisted",
+    "lookup",
+    "lookup_attribute",
+    "lookup_method",
+    "named",
+]
 
 Target = Callable[..., object]
 UfuncRule = Callable[[np.ufunc, str | None], OpDef | None]
+Attribute = tuple[str, bool, bool]  # name, of scalars, read and not called
 
-_OPS: Final[dict[str, OpDef]] = {}
+
+class Rows:
+    """The ops of one module, in the order of definition."""
+
+    def __init__(self) -> None:
+        self.ops: list[OpDef] = []
+
+    def define(self, name: str, spellings: Iterable[Spelling], ulp: int = 0) -> OpDef:
+        """Add an op."""
+        op = OpDef(name, tuple(spellings), ulp)
+        self.ops.append(op)
+        return op
+
+
 # Keyed by identity: hashing or comparing an unknown object would run its code. The spellings keep the targets alive.
 _BY_IDENTITY: Final[dict[int, OpDef]] = {}
 _BY_UFUNC_METHOD: Final[dict[tuple[int, str], OpDef]] = {}
+_ATTRIBUTES: Final[dict[Attribute, tuple[OpDef, Target]]] = {}
+_OPS: Final[dict[str, OpDef]] = {}
+_READ: Final[dict[str, tuple[OpDef, ...]]] = {}  # module -> its ops, once they are in the table
 _UNLISTED: Final[list[UfuncRule]] = []
-_ATTRIBUTES: Final[dict[tuple[str, bool, bool], tuple[OpDef, Target]]] = {}
-# Modules of NumPy that it imports when they are first used -> our module that has their rows, the name they define last, and
-# classes whose methods are in the table.
-_LATER: Final[dict[str, tuple[str, str, tuple[str, ...]]]] = {
-    "numpy.random": ("bcjit.ops.random", "test", ("Generator", "RandomState"))
-}
-_LATER_TARGETS: Final[
-    dict[int, str]
-] = {}  # id of what such a module and its classes hold -> its name
+
+# Where the row of a target, or of an attribute, is that has not been read. The targets are those of the moment when bcjit was
+# imported: what a program puts in their places later is no function of NumPy.
+_HOMES: Final[dict[int, tuple[object, str]]] = {}
+_HOMES_OF_ATTRIBUTES: Final[dict[Attribute, str]] = {}
+_NOTED: Final[set[str]] = set()  # modules whose names are in them
 
 
-def define(name: str, spellings: Iterable[Spelling], ulp: int = 0) -> OpDef:
-    """Add an op; a callable, like a name, can be in the table once."""
-    op = OpDef(name, tuple(spellings), ulp)
-    if name in _OPS:
-        raise ValueError(f"{name}: the op table has this name already")
-    for spelling in op.spellings:
-        other = _listed(spelling.target)
-        if other is not None:
-            raise ValueError(
-                f"{spelling.target!r} is in the op table as {other.name} and as {name}"
-            )
-    _OPS[name] = op
-    for spelling in op.spellings:
-        _add(op, spelling)
-    return op
+def add(module: str, rows: Rows, only: Container[int] | None = None) -> None:
+    """Put the ops of a module into the table; a callable, like a name, can be there once.
+
+    Doing it twice does no harm, and lookups see an op when all of the module are there.
+
+    Parameters
+    ----------
+    only
+        Identities of the targets that count; all of them if None.
+    """
+    ops = tuple(rows.ops if only is None else _only(rows.ops, only))
+    names: dict[str, OpDef] = {}
+    targets: dict[int, OpDef] = {}
+    methods: dict[tuple[int, str], OpDef] = {}
+    attributes: dict[Attribute, tuple[OpDef, Target]] = {}
+    for op in ops:
+        if op.name in names or _OPS.get(op.name, op) is not op:
+            raise ValueError(f"{op.name}: the op table has this name already")
+        names[op.name] = op
+        for spelling in op.spellings:
+            target = spelling.target
+            owner = _ufunc_of(target)
+            other = targets.get(id(target)) or _in_table(target)
+            if other is not None and other.name != op.name:
+                raise ValueError(f"{target!r} is in the op table as {other.name} and as {op.name}")
+            if owner is not None:
+                methods[id(owner), target.__name__] = op
+            else:
+                targets[id(target)] = op
+            if spelling.method is not None:
+                key = (spelling.method, spelling.of_scalar, spelling.is_attribute)
+                attributes[key] = (op, target)
+    _OPS.update(names)
+    _BY_UFUNC_METHOD.update(methods)
+    _BY_IDENTITY.update(targets)
+    _ATTRIBUTES.update(attributes)
+    _READ[module] = ops
 
 
-def _add(op: OpDef, spelling: Spelling) -> None:
-    target = spelling.target
-    owner = _ufunc_of(target)
-    if owner is not None:
-        _BY_UFUNC_METHOD[id(owner), target.__name__] = op
-    else:
-        _BY_IDENTITY[id(target)] = op
-    if spelling.method is not None:
-        key = (spelling.method, spelling.of_scalar, spelling.is_attribute)
-        _ATTRIBUTES[key] = (op, target)
+def _only(ops: Iterable[OpDef], targets: Container[int]) -> Iterator[OpDef]:
+    for op in ops:
+        kept = tuple(s for s in op.spellings if s.is_attribute or id(s.target) in targets)
+        if len(kept) == len(op.spellings):
+            yield op
+        elif kept:
+            yield OpDef(op.name, kept, op.ulp)
 
 
 def _ufunc_of(target: object) -> np.ufunc | None:
@@ -74,41 +120,79 @@ def _ufunc_of(target: object) -> np.ufunc | None:
     return None
 
 
-def _listed(target: object) -> OpDef | None:
+def _in_table(target: object) -> OpDef | None:
     owner = _ufunc_of(target)
     if owner is not None:
         assert isinstance(target, BuiltinFunctionType)
         return _BY_UFUNC_METHOD.get((id(owner), target.__name__))
-    found = _BY_IDENTITY.get(id(target))
-    if found is None and _LATER:
-        if not _LATER_TARGETS:
-            _note_targets()
-        name = _LATER_TARGETS.get(id(target))
-        if name in _LATER:
-            _load_rows(name)
-            return lookup(target)
+    return _BY_IDENTITY.get(id(target))
+
+
+def _read(module: str) -> None:
+    """Put the ops of a module into the table that is read when one of them is first asked for."""
+    if module not in _READ:
+        only = None if module in UNTIL_IMPORTED.values() else _HOMES
+        add(module, load(f"bcjit.ops.{module}").table, only)
+
+
+def named(name: str) -> object:
+    """Return what a name of the index means in this NumPy, None if it has no such name.
+
+    Modules that NumPy imports when they are first asked for are not imported.
+    """
+    first, *rest = name.split(".")
+    found = _ROOTS[first] if first in _ROOTS else vars(np).get(first)
+    if first in _NUMPY_MODULES:
+        found = sys.modules.get(f"numpy.{first}")
+    for attribute in rest:
+        # Not a module's __getattr__, which may warn.
+        found = (
+            vars(found).get(attribute)
+            if isinstance(found, ModuleType)
+            else getattr(found, attribute, None)
+        )
     return found
 
 
-def _note_targets() -> None:
-    """Remember what is in the modules of `_LATER` that the program has imported by now."""
-    for name, (_, last, classes) in tuple(_LATER.items()):
-        module = sys.modules.get(name)
-        if module is not None and last in vars(module):
-            for owner in (module, *(vars(module)[owner] for owner in classes)):
-                _LATER_TARGETS.update((id(value), name) for value in vars(owner).values())
+_ROOTS: Final[dict[str, object]] = {"builtins": builtins, "operator": operator}
+_NUMPY_MODULES: Final = frozenset({"fft", "linalg", "random"})
 
 
-def _load_rows(name: str) -> None:
-    """Add the rows of a module of NumPy that is imported when it is first used."""
-    later = _LATER.pop(name, None)
-    if later is not None:
-        import_module(later[0])
+def _note(module: str) -> None:
+    """Note where the rows of a module are."""
+    for name in NAMES[module].split():
+        owner, _, attribute = name.rpartition(".")
+        if name.startswith("."):
+            for of_scalar in (False, True):
+                _HOMES_OF_ATTRIBUTES[attribute, of_scalar, True] = module
+            continue
+        target = named(name)
+        if target is not None:
+            _HOMES[id(target)] = (target, module)
+            if owner in {"ndarray", "generic"}:
+                _HOMES_OF_ATTRIBUTES[attribute, owner == "generic", False] = module
+    _NOTED.add(module)
+
+
+def _home(target: object) -> str | None:
+    """Return the module that has the row of a target, None if none has or it has been read."""
+    if len(_NOTED) < len(NAMES):
+        for name, module in UNTIL_IMPORTED.items():
+            imported = sys.modules.get(name)
+            if module not in _NOTED and imported is not None and is_whole(imported):
+                _note(module)
+    _, home = _HOMES.get(id(target), (None, None))
+    return home
 
 
 def lookup(target: object) -> OpDef | None:
     """Return the op that a callable means, None for one that is not in the table; runs no code of the callable."""
-    found = _listed(target)
+    found = _in_table(target)
+    if found is None:
+        home = _home(target)
+        if home is not None:
+            _read(home)
+            found = _in_table(target)
     if found is not None:
         return found
     owner = _ufunc_of(target)
@@ -133,17 +217,32 @@ def _unlisted(ufunc: np.ufunc, method: str | None) -> OpDef | None:
 
 def lookup_method(name: str, *, is_scalar: bool = False) -> tuple[OpDef, Target] | None:
     """Return op and target of an ndarray method (of ``np.generic``'s if ``is_scalar``): ``target(x, *args)``."""
-    return _ATTRIBUTES.get((name, is_scalar, False))
+    return _lookup_attribute((name, is_scalar, False))
 
 
 def lookup_attribute(name: str, *, is_scalar: bool = False) -> tuple[OpDef, Target] | None:
     """Return op and target of an ndarray attribute that is read and not called: ``target(x)`` is ``x.name``."""
-    return _ATTRIBUTES.get((name, is_scalar, True))
+    return _lookup_attribute((name, is_scalar, True))
+
+
+def _lookup_attribute(key: Attribute) -> tuple[OpDef, Target] | None:
+    found = _ATTRIBUTES.get(key)
+    if found is None:
+        home = _HOMES_OF_ATTRIBUTES.get(key)
+        if home is not None:
+            _read(home)
+            found = _ATTRIBUTES.get(key)
+    return found
 
 
 def all_ops() -> tuple[OpDef, ...]:
-    """Return every entry, in the order of definition."""
-    for name in tuple(_LATER):
+    """Return every entry: read all modules, and import those of NumPy that they are for."""
+    for name in UNTIL_IMPORTED:
         import_module(name)
-        _load_rows(name)
-    return tuple(_OPS.values())
+    for module in NAMES:
+        _read(module)
+    return tuple(op for module in sorted(_READ) for op in _READ[module])
+
+
+for _module in NAMES.keys() - UNTIL_IMPORTED.values():
+    _note(_module)

@@ -20,10 +20,9 @@ from bcjit.ops.reductions import accumulator, ufunc_reduce
 from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import ScalarFunction, is_elementwise, row_of
 from bcjit.ops.scans import accumulate, one_axis
-from bcjit.ops.table import define_unlisted
 from bcjit.ops.ufuncs import ufunc_call, ufunc_spellings
 
-__all__: list[str] = []
+__all__ = ["unlisted"]
 
 example = Samplers("ufunc_methods")
 
@@ -138,7 +137,7 @@ _METHODS: Final[dict[str, Callable[..., object]]] = {
 }
 
 
-def _unlisted(ufunc: np.ufunc, method: str | None) -> OpDef | None:
+def unlisted(ufunc: np.ufunc, method: str | None) -> OpDef | None:
     """Return the op of a ufunc, or of its method, that has no entry; None if it is not elementwise in C loops."""
     if not is_elementwise(ufunc):
         return None
@@ -150,6 +149,3 @@ def _unlisted(ufunc: np.ufunc, method: str | None) -> OpDef | None:
         return None
     spelling = Spelling(getattr(ufunc, method), partial(expand, function), getattr(example, method))
     return OpDef(f"{function.name}.{method}", (spelling,))
-
-
-define_unlisted(_unlisted)

@@ -22,11 +22,12 @@ from bcjit.ops.operands import ABSENT, Signature, as_dtype, loop_signature
 from bcjit.ops.operators import operator_spellings
 from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import SCALAR_FUNCTIONS, ScalarFunction
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 
 __all__ = ["ufunc_call", "ufunc_spellings"]
 
 example = Samplers("elementwise")
+table = Rows()
 
 
 def ufunc_call(
@@ -142,4 +143,4 @@ def ufunc_spellings(function: ScalarFunction) -> list[Spelling]:
 
 
 for _function in SCALAR_FUNCTIONS.values():
-    define(_function.name, ufunc_spellings(_function), ulp=_function.ulp)
+    table.define(_function.name, ufunc_spellings(_function), ulp=_function.ulp)

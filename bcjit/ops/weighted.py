@@ -44,12 +44,13 @@ from bcjit.ops.refusals import refuse_where
 from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import CLIP, row
 from bcjit.ops.spell import functions
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 from bcjit.ops.views import with_new_axes
 
 __all__: list[str] = []
 
 example = Samplers("statistics")
+table = Rows()
 
 
 # average
@@ -276,6 +277,6 @@ def corrcoef(
 
 # The table
 
-define("average", functions(average, example.averages, "average"), ulp=8)
-define("cov", functions(cov, example.covariances, "cov"), ulp=16)
-define("corrcoef", functions(corrcoef, example.correlations, "corrcoef"), ulp=32)
+table.define("average", functions(average, example.averages, "average"), ulp=8)
+table.define("cov", functions(cov, example.covariances, "cov"), ulp=16)
+table.define("corrcoef", functions(corrcoef, example.correlations, "corrcoef"), ulp=32)

@@ -12,11 +12,12 @@ from bcjit.ops.opdef import Unsupported, WouldRaise
 from bcjit.ops.operands import axis_index, expect, shape_argument
 from bcjit.ops.samples import Samplers
 from bcjit.ops.spell import functions
-from bcjit.ops.table import define
+from bcjit.ops.table import Rows
 
 __all__: list[str] = []
 
 example = Samplers("differences")
+table = Rows()
 
 _MODULE: Final = np.lib.stride_tricks
 
@@ -53,7 +54,7 @@ def sliding_window_view(
 
 # The table
 
-define(
+table.define(
     "sliding_window_view",
     functions(sliding_window_view, example.windows, "sliding_window_view", module=_MODULE),
 )

@@ -9,8 +9,6 @@ Three rewrites, each only where a check of what is read later allows it:
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from bcjit.dims import ShapeEnv
 from bcjit.fx_graph import Graph, Node, NodeKind, map_operand
 from bcjit.meta import ArrayMeta
@@ -19,6 +17,7 @@ from bcjit.ops.meta_emitter import MetaEmitter, MetaValue
 from bcjit.primitives.kinds import Commit, Map, Scatter
 from bcjit.primitives.verify import buffer_of
 from bcjit.primitives.views import join_views
+from bcjit.records import replace
 
 __all__ = ["bufferise"]
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import bcjit.symbolic_vm.break_reasons as because
 from bcjit.bytecode import Op, leads_to_raise, meeting_of
 from bcjit.dims import Dim, Symbol
 from bcjit.fx_graph import Graph, Node
 from bcjit.meta import ArrayMeta, Meta, ScalarMeta, UnboundMeta, UnionMeta
+from bcjit.records import replace
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.closing import close, finish, written_operands
 from bcjit.symbolic_vm.machine import Machine

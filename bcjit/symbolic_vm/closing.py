@@ -6,11 +6,11 @@ A trace refers to nodes and symbols around it as they are. Once it is final they
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from bcjit.dims import Expr, Symbol
 from bcjit.fx_graph import Graph, Node, NodeKind, Operand, leaves, map_operand
 from bcjit.meta import ArrayMeta, Meta, ScalarMeta, UnboundMeta
+from bcjit.records import replace
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import is_seen, owner
 from bcjit.symbolic_vm.state import Effect

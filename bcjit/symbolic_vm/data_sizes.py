@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final
 
 import bcjit.symbolic_vm.break_reasons as because
@@ -15,6 +14,7 @@ from bcjit import ops
 from bcjit.dims import DimLike, Symbol, substitute, symbols
 from bcjit.fx_graph import Node
 from bcjit.meta import ArrayMeta, Meta
+from bcjit.records import replace
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.values import SymArray, SymValue

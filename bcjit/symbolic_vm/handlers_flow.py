@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import CellType
 from typing import cast
 
 import bcjit.symbolic_vm.break_reasons as because
 from bcjit.bytecode import Instruction, Op
 from bcjit.guards import Source, SourceKind
+from bcjit.records import replace
 from bcjit.symbolic_vm.branches import fork
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.builtin_calls import items_of

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 import bcjit.symbolic_vm.break_reasons as because
 from bcjit.bytecode import Instruction, Op
 from bcjit.guards import GuardKind, Source, SourceKind
+from bcjit.records import replace
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.finalisers import drop
 from bcjit.symbolic_vm.handler_table import argument_count, argument_name, handles

@@ -7,7 +7,7 @@ gives the loop up, and it is served one turn a part.
 from __future__ import annotations
 
 import operator
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Final
 
 import bcjit.symbolic_vm.break_reasons as because
@@ -17,7 +17,7 @@ from bcjit.dims import Dim, Symbol
 from bcjit.errors import GraphBreak, SourceLine
 from bcjit.fx_graph import Graph, Node, NodeKind
 from bcjit.meta import Meta, ScalarMeta
-from bcjit.records import dataclass
+from bcjit.records import dataclass, replace
 from bcjit.symbolic_vm.branches import (
     at_return,
     check_effects,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import field, replace
+from dataclasses import field
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -29,7 +29,7 @@ from bcjit.guards import (
     SymbolicRelation,
     fetch,
 )
-from bcjit.records import dataclass
+from bcjit.records import dataclass, replace
 from bcjit.symbolic_vm.aliasing import Changed, holds_root, relation
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.finalisers import has_finaliser

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Final, NoReturn
 
 import numpy as np
@@ -17,7 +16,8 @@ from bcjit import ops
 from bcjit.dims import Expr
 from bcjit.fx_graph import Node, NodeKind, nodes_in
 from bcjit.meta import ArrayMeta, Meta, ObjectMeta, ScalarMeta, UnionMeta
-from bcjit.ops.index_tricks import INDEXED
+from bcjit.ops.indexed_objects import INDEXED
+from bcjit.records import replace
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.data_sizes import bind_sizes, check_readable, require, with_known_sizes
 from bcjit.symbolic_vm.machine import Machine

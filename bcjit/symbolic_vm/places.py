@@ -6,10 +6,10 @@ It reads and writes them; what merged values are is said by ``merging``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, fields, replace
+from dataclasses import field
 from typing import NamedTuple
 
-from bcjit.records import dataclass
+from bcjit.records import dataclass, fields, replace
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.state import State
 from bcjit.symbolic_vm.values import DictItem, SymCell, SymNew, SymObject, SymValue

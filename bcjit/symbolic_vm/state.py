@@ -7,11 +7,11 @@ another call of it. What a state does not hold (graph, guards, shape facts) is a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field, fields, replace
+from dataclasses import field
 from types import CodeType
 from typing import TYPE_CHECKING, Protocol
 
-from bcjit.records import dataclass
+from bcjit.records import dataclass, fields, replace
 from bcjit.symbolic_vm.values import (
     SymCell,
     SymGenerator,

@@ -16,7 +16,7 @@ import bcjit.symbolic_vm.break_reasons as because
 from bcjit import ops
 from bcjit.dims import Expr
 from bcjit.guards import GuardKind, Source, SourceKind, is_constant_key
-from bcjit.ops.index_tricks import INDEXED
+from bcjit.ops.indexed_objects import INDEXED
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.finalisers import drop
 from bcjit.symbolic_vm.identity import holds_nan

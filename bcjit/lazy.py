@@ -1,0 +1,76 @@
+"""Modules of bcjit that are read when they are first needed: `load` is the one way to do so.
+
+``import bcjit`` has a budget, and half of the package is for functions, pictures and reports that most programs never ask for. Layers
+are not dodged by this: what is loaded here lies below or beside the module that loads it, and imports nothing of it.
+
+The import statement is not good enough for a module that is first needed while a program's function is being compiled. It holds
+locks, which a fork in another thread leaves locked for ever in the child; a signal handler in the middle of it sees half a
+module; it asks the import hooks of the program. So `load` executes a module's code itself: nobody sees the module before it is whole, and who
+is interrupted, or comes at the same time, does the same once more; the first one to end wins.
+"""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from collections.abc import Mapping, Sequence
+from importlib.machinery import PathFinder
+from importlib.util import module_from_spec
+from types import ModuleType
+from typing import Final
+
+__all__ = ["is_whole", "load"]
+
+_PLAIN_IMPORT: Final = builtins.__import__
+_MODULES: Final = sys.modules
+
+
+def load(name: str) -> ModuleType:
+    """Return a module of this package by its full name, after having read it if nobody has.
+
+    Its imports are resolved in the same way. Modules of others must have been imported by ``import bcjit``.
+    """
+    module = _MODULES.get(name)
+    if module is not None and is_whole(module):
+        return module
+    made = _executed(name)
+    found = _MODULES.setdefault(name, made)
+    if not is_whole(found):
+        return made
+    parent, _, child = name.rpartition(".")
+    setattr(_MODULES[parent], child, found)
+    return found
+
+
+def is_whole(module: ModuleType) -> bool:
+    """Whether no import statement is at work on a module (CPython, ``_bootstrap.py``, says so in its spec)."""
+    return not getattr(getattr(module, "__spec__", None), "_initializing", False)
+
+
+def _executed(name: str) -> ModuleType:
+    parent = load(name.rpartition(".")[0])
+    spec = PathFinder.find_spec(name, parent.__path__)
+    if spec is None or spec.loader is None:
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+    module = module_from_spec(spec)
+    namespace = vars(module)
+    namespace["__builtins__"] = {**vars(builtins), "__import__": _import}
+    exec(spec.loader.get_code(name), namespace)  # type: ignore[attr-defined]  # every loader of files has it
+    return module
+
+
+def _import(
+    name: str,
+    globals: Mapping[str, object] | None = None,  # noqa: A002 - as the built-in function has it
+    locals: Mapping[str, object] | None = None,  # noqa: A002
+    fromlist: Sequence[str] = (),
+    level: int = 0,
+) -> ModuleType:
+    """Do what import statements of a loaded module ask for."""
+    if not name.startswith("bcjit"):
+        return _PLAIN_IMPORT(name, globals, locals, fromlist, level)
+    module = load(name)
+    for item in fromlist or ():
+        if not hasattr(module, item):
+            load(f"{name}.{item}")
+    return module if fromlist else _MODULES["bcjit"]

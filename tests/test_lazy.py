@@ -1,0 +1,234 @@
+"""What is read when it is first needed: the index of the op table, modules that nobody sees half, no import at the start that is not needed."""
+
+from __future__ import annotations
+
+import operator
+import subprocess
+import sys
+import textwrap
+import threading
+
+import numpy as np
+import pytest
+
+from bcjit import lazy
+from bcjit.ops import all_ops, lookup, table
+from bcjit.ops.index import NAMES, UNTIL_IMPORTED
+from bcjit.ops.unsupported import UNSUPPORTED
+
+all_ops()  # so that numpy.fft and numpy.random are there
+
+
+def run(program: str) -> str:
+    """Run a program in a fresh process and return what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+# The index
+
+
+@pytest.mark.parametrize("module", NAMES)
+def test_the_index_names_what_a_module_has(module):
+    rows = lazy.load(f"bcjit.ops.{module}").table
+    spellings = [spelling for op in rows.ops for spelling in op.spellings]
+    named = {name: table.named(name) for name in NAMES[module].split() if name[0] != "."}
+    listed = {id(target) for target in named.values()}
+    missing = [s.target for s in spellings if not s.is_attribute and id(s.target) not in listed]
+    assert missing == [], f"add their names to {module!r} in bcjit/ops/index.py"
+    held = {id(spelling.target) for spelling in spellings}
+    others = [
+        name for name, target in named.items() if target is not None and id(target) not in held
+    ]
+    others = [
+        name for name in others if f"np.{name}" not in UNSUPPORTED
+    ]  # in this version of NumPy
+    assert others == [], f"{module!r} in bcjit/ops/index.py has no row for them"
+    read = {name[1:] for name in NAMES[module].split() if name[0] == "."}
+    has = {spelling.method for spelling in spellings if spelling.is_attribute}
+    assert has <= read
+    assert all(name in has for name in read if hasattr(np.ndarray, name))
+
+
+def test_names_are_in_the_index_once():
+    names = [name for names in NAMES.values() for name in names.split()]
+    assert len(names) == len(set(names))
+
+
+def test_what_a_program_puts_in_place_of_a_function_is_not_that_function():
+    """The module with the rows is read behind the change."""
+    answer = run(
+        """
+        import numpy as np, bcjit
+        from bcjit.ops import lookup
+        plain = np.einsum
+        def einsum(text, x): return x
+        np.einsum = einsum
+        print(lookup(einsum), lookup(plain), lookup(np.median).name)
+        """
+    )
+    assert answer == "None None median\n"
+
+
+def test_functions_of_modules_that_numpy_imports_late_are_found_when_they_are_there():
+    assert set(UNTIL_IMPORTED) == {"numpy.fft", "numpy.random"}
+    answer = run(
+        """
+        import sys, numpy as np
+        import bcjit
+        from bcjit.ops import lookup
+        print(lookup(print))
+        import numpy.fft, numpy.random
+        def fake(x): return x
+        np.fft.ifft = np.random.beta = fake
+        print(lookup(np.fft.fft).name, lookup(np.random.normal).name, lookup(fake))
+        """
+    )
+    assert answer == "None\nfft.fft random.normal None\n"
+
+
+# Reading
+
+
+def test_nothing_is_seen_of_a_module_whose_reading_was_interrupted():
+    answer = run(
+        """
+        import sys, numpy as np
+        import bcjit
+        from bcjit import lazy
+        from bcjit.ops import lookup, table
+
+        class Interrupt(BaseException): pass
+
+        for many in range(1, 60, 4):
+            seen = 0
+            def tracer(frame, event, arg):
+                # In the module's own lines, and in those that read it and put its rows into the table.
+                global seen
+                seen += frame.f_code.co_filename.endswith(("padding.py", "lazy.py", "table.py"))
+                if seen == many:
+                    sys.settrace(None)
+                    raise Interrupt
+                return tracer
+            sys.settrace(tracer)
+            try:
+                lookup(np.pad)
+            except Interrupt:
+                pass
+            else:
+                break
+            finally:
+                sys.settrace(None)
+            assert lookup(np.pad).name == "pad"
+            del table._READ["padding"], sys.modules["bcjit.ops.padding"]
+            for rows in (table._OPS, table._BY_IDENTITY):
+                for key in [key for key, op in rows.items() if op.name == "pad"]:
+                    del rows[key]
+        print(many > 20)
+        """
+    )
+    assert answer == "True\n"
+
+
+def test_threads_that_need_a_module_at_once_get_the_same_one():
+    name = "bcjit.ops.bits"
+    del sys.modules[name]
+    barrier = threading.Barrier(4)
+    found = []
+
+    def need():
+        barrier.wait()
+        found.append(lazy.load(name))
+
+    threads = [threading.Thread(target=need) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4
+    assert len(set(map(id, found))) == 1
+    assert found[0] is sys.modules[name]
+
+
+def test_a_module_that_is_being_imported_is_not_waited_for():
+    """A signal handler may come in the middle of the import that it would wait for."""
+    name = "bcjit.ops.bits"
+    whole = sys.modules[name]
+    half = type(sys)(name)
+    half.__spec__ = type(whole.__spec__)(name, whole.__spec__.loader)
+    half.__spec__._initializing = True
+    sys.modules[name] = half
+    try:
+        made = lazy.load(name)
+        assert made is not half
+        assert [op.name for op in made.table.ops] == ["packbits", "unpackbits"]
+        assert sys.modules[name] is half
+    finally:
+        sys.modules[name] = whole
+
+
+def test_import_hooks_of_the_program_are_not_asked():
+    """Reading all that can be read later imports nothing else, and runs no code of the program."""
+    answer = run(
+        """
+        import builtins, sys
+        import numpy, numpy.fft, numpy.random
+        import bcjit
+        from bcjit import lazy
+        from bcjit.ops import lookup
+        from bcjit.ops.index import NAMES
+
+        class Finder:
+            def find_spec(*args):
+                print("asked for", args)
+
+        sys.meta_path.insert(0, Finder)
+        plain, asked = builtins.__import__, set()
+        def hook(name, *rest):
+            asked.add(name)
+            return plain(name, *rest)
+        builtins.__import__ = hook
+        before = set(sys.modules)
+        for name in NAMES:
+            lazy.load(f"bcjit.ops.{name}")
+        assert lookup(numpy.einsum).name == "einsum"
+        builtins.__import__ = plain
+        sys.meta_path.pop(0)
+        assert asked <= {"_io", "io"}, asked  # C code asks for them, to open a file
+        print(sorted(name for name in set(sys.modules) - before if not name.startswith("bcjit.")))
+        """
+    )
+    assert answer == "[]\n"
+
+
+def test_a_module_that_is_not_there_is_an_import_error():
+    with pytest.raises(ModuleNotFoundError, match=r"bcjit\.ops\.no_such_module"):
+        lazy.load("bcjit.ops.no_such_module")
+
+
+def test_a_loaded_module_is_an_attribute_of_its_package():
+    assert operator.attrgetter("padding")(sys.modules["bcjit.ops"]) is lazy.load(
+        "bcjit.ops.padding"
+    )
+    assert lookup(np.pad).name == "pad"
+
+
+# What is imported at the start
+
+
+def test_importing_bcjit_imports_nothing_that_few_programs_need():
+    imported = set(
+        run(
+            "import numpy, sys; b = {*sys.modules}; import bcjit; print(*{*sys.modules} - b)"
+        ).split()
+    )
+    later = {f"bcjit.ops.{name}" for name in NAMES}
+    assert not imported & later
+    assert not imported & {"numpy.fft", "numpy.random", "numpy.testing", "argparse", "runpy", "pdb"}
+    assert not [name for name in imported if name.startswith("bcjit.ops.samples.")]
