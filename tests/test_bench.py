@@ -97,7 +97,7 @@ def peer(make, module="math"):
 
 
 def raises(function):
-    raise LookupError("\n\n  the first line\nthe second")
+    raise LookupError("\n\n  the first line at 0x7f00\nthe second")
 
 
 PEERS = {

@@ -10,6 +10,7 @@ import importlib
 import importlib.metadata
 import importlib.util
 import os
+import re
 import types
 import warnings
 from collections.abc import Callable, Sequence
@@ -115,6 +116,7 @@ def _one_line(error: BaseException) -> str:
     # numba names the pipeline in its first line, and the reason below
     useful = [line for line in lines if not line.startswith(("Failed in", "During:", "File "))]
     text = f"{type(error).__name__}: {(useful or lines or [''])[0]}".removesuffix(": ")
+    text = re.sub(r" at 0x[0-9a-f]+", "", text)  # another at each run
     return text if len(text) <= REASON_LENGTH else f"{text[: REASON_LENGTH - 1]}…"
 
 
