@@ -14,9 +14,10 @@ class WholeCalls:
     def setup(self, title: str, run: str) -> None:
         """Compile and capture, outside what is timed."""
         case = CALLS[title]
-        self.calls = list(case.calls) if run == "plain" else compiled_calls(case, run)
+        calls = case.calls if run == "plain" else compiled_calls(case, run)
+        self.calls = [(call.function, call.args) for call in calls]
 
     def time_call(self, _title: str, _run: str) -> None:
         """The calls of the case, one each."""
-        for call in self.calls:
-            call()
+        for function, args in self.calls:
+            function(*args)

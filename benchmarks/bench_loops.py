@@ -43,7 +43,7 @@ def decay(x):
     return x
 
 
-def time_steps(x):
+def steps_in_time(x):
     """A ``for`` of a hundred turns with five operations each."""
     for step in range(100):
         x = x + 0.01 * (np.sin(x) - x * step)
@@ -198,7 +198,7 @@ CASES: Final[tuple[tuple[Function, Make, float | None], ...]] = (
     (jacobi, lambda: (plate(),), 1.2),
     (newton, lambda: (np.arange(1.0, 11.0),), 1.2),
     (decay, lambda: (line(10),), 1.2),
-    (time_steps, lambda: (line(10),), 1.0),
+    (steps_in_time, lambda: (line(10),), 1.0),
     (counts, lambda: (line(10),), 1.0),
     (reads_items, lambda: (line(100),), 1.0),
     (thomas, lambda: (line(60), line(60) + 3, line(60), line(60)), 1.0),

@@ -29,7 +29,7 @@ SUBJECTS: Final = {
         dispatch.CASES,
         dispatch.tables,
         "Each figure is the least of {rounds} turns within this process; in a turn every subject of a row runs for about a millisecond. "
-        "Differences are of such minima, good to some 10 ns. Results of others are compared with NumPy's.",
+        "Differences are of such minima, good to some 10 ns of calls below 1,000 ns, to some percent of longer ones. Results of others are compared with NumPy's.",
     ),
     "capture": Subject(
         capture.CASES,
