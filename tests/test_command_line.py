@@ -743,7 +743,7 @@ def test_a_backend_is_chosen_by_name(tmp_path):
 
 
 USAGE = {
-    "nothing": ((), "a command is expected: run, backends or bench"),
+    "nothing": ((), "a command is expected: run, bisect, backends or bench"),
     "no target": (("run",), "a script, -m module or -c code is expected"),
     "option without target": (("run", "--report"), "a script, -m module or -c code is expected"),
     "module without name": (("run", "-m"), "-m: a module is expected behind it"),
