@@ -105,6 +105,31 @@ def test_which_ends_are_handed_over():
     assert handed_over(compiled) == 1  # comparing those gives a number
 
 
+cut = bcjit.graph_break
+
+
+def test_a_break_that_was_asked_for_is_handed_over_while_it_is_that_function(monkeypatch):
+    def program(x):
+        y = x + 1
+        cut()
+        z = y * 2
+        print(cut(), end="")
+        return y, z
+
+    compiled = bcjit.compile(program, backend="eager")
+    said: list[str] = []
+    x = np.ones(2)
+    for _ in range(3):
+        assert repr(compiled(x)) == repr(program(x))
+    assert handed_over(compiled) == 1  # the other one has `print` below it
+    captures = compiled._compiler.cache.captures
+    monkeypatch.setitem(globals(), "cut", lambda: said.append("called"))
+    for _ in range(3):
+        assert repr(compiled(x)) == repr(program(x))
+    assert said == ["called"] * 12
+    assert compiled._compiler.cache.captures > captures
+
+
 def test_a_graph_that_has_written_is_not_done_again():
     def writes(x):
         x += 1

@@ -17,6 +17,7 @@ from bcjit.code_cache import CacheEntry, CodeCache, Problem, Times
 from bcjit.compiler.artifacts import Artifacts
 from bcjit.compiler.bailout import BailOuts, Record, make_record
 from bcjit.compiler.foreign import traceback_from_elsewhere
+from bcjit.compiler.hand_over import cut_guard
 from bcjit.compiler.idle_loops import idle_loop, loop_code
 from bcjit.compiler.misses import note_miss, note_part_limit
 from bcjit.compiler.overlap import overlap_guards
@@ -262,7 +263,11 @@ class FunctionCompiler:
         graph = found.graph
         line = _line_of(found.spec)
         with timed(times, "assembly"):
-            guards = ordered((*found.guards, *overlap_guards(found, line)))
+            cut = cut_guard(found)
+            more = (
+                overlap_guards(found, line) if cut is None else (*overlap_guards(found, line), cut)
+            )
+            guards = ordered((*found.guards, *more))
             tree = compile_guards(guards)
         nothing = not graph.calls and continuations_end(found)
         record = CacheEntry(

@@ -1,23 +1,28 @@
 """What residual code does where that is no more than to call its graph and hand values over: then C does it, without a frame for it.
 
-Two ends of parts are like that: a branch on a number that the graph gives, and the jump at the end of a loop's turn. It is decided here,
+Three ends of parts are like that: a branch on a number that the graph gives, the jump at the end of a loop's turn, and a call of
+`bcjit.graph_break`, which does nothing (a guard says that it is that function). It is decided here,
 and said as plain data (`_core.Entry`'s ``hand_over``); the residual code is written all the same, for where a frame is there already.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import FunctionType
 from typing import Final, TypeAlias, cast
 
 from bcjit.bytecode import Instruction, Op
 from bcjit.compiler.recipes import FromGraph, FromSource, Literal, Recipe
 from bcjit.dims import Expr
 from bcjit.fx_graph import Node
-from bcjit.guards import Source, SourceKind
+from bcjit.guards import Guard, GuardKind, Identity, Source, SourceKind
 from bcjit.meta import ArrayMeta
 from bcjit.records import dataclass
+from bcjit.symbolic_vm import BreakExit, Capture
+from bcjit.symbolic_vm.break_reasons import ASKED
+from bcjit.symbolic_vm.values import Lazy
 
-__all__ = ["MOST_VALUES", "HandOver", "Side", "jump_of", "places_of"]
+__all__ = ["MOST_VALUES", "HandOver", "Side", "cut_guard", "hand_over", "jump_of", "places_of"]
 
 MOST_VALUES: Final = 24  # BCJIT_SMALL_VALUES of csrc/core.h
 
@@ -48,6 +53,26 @@ def jump_of(group: Sequence[Instruction]) -> Op | None:
     if len(ops) != 1 or ops[0] not in _JUMPS or any(i.handler is not None for i in group):
         return None
     return ops[0]
+
+
+def cut_guard(found: Capture) -> Guard | None:
+    """Return what must hold for a part to end in a call that does nothing, None if that is not how it ends."""
+    end = found.end
+    if not isinstance(end, BreakExit) or end.cause.reason.code != ASKED:
+        return None
+    instruction, line = end.instruction, end.cause.line
+    if (
+        line is None
+        or instruction.op is not Op.CALL
+        or instruction.arg != 0
+        or instruction.handler is not None
+    ):
+        return None
+    for value in end.state.stack[-2:]:
+        source = value.source
+        if isinstance(value, Lazy) and isinstance(value.obj, FunctionType) and source is not None:
+            return Guard(GuardKind.IDENTITY, source, Identity(value.obj), line)
+    return None
 
 
 _JUMPS: Final = (Op.POP_JUMP_IF_TRUE, Op.POP_JUMP_IF_FALSE, Op.JUMP)

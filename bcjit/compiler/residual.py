@@ -14,10 +14,11 @@ from typing import Final
 
 from bcjit import _core
 from bcjit.bytecode import FOR_ITERS, Instruction, Op, Position, Region, stack_effect
-from bcjit.compiler.hand_over import HandOver, Side, hand_over, jump_of, places_of
+from bcjit.compiler.hand_over import HandOver, Side, cut_guard, hand_over, jump_of, places_of
 from bcjit.compiler.recipes import (
     FromGraph,
     FromSource,
+    Literal,
     Nothing,
     Recipe,
     RecipeMaker,
@@ -309,7 +310,8 @@ class _Writer(ValueWriter):
         """Say what is handed over, if the instruction that broke does no more than to jump."""
         group = self.capture.frame.listing.group_at(end.instruction.offset)
         jump = jump_of(group[group.index(end.instruction) :])
-        if jump is None or not self.outputs:
+        cut = cut_guard(self.capture)
+        if not self.outputs or (jump is None and cut is None):
             return
         own = {name: place for place, name in enumerate(self.capture.spec.value_names)}
         values = [
@@ -317,10 +319,11 @@ class _Writer(ValueWriter):
             for name in self.code.co_varnames
             if name in bound
         ]
-        sides = [Side(part, (*values, *lower)) for part in self.next_parts]
+        given = [] if cut is None else [Literal(None)]
+        sides = [Side(part, (*values, *lower, *given)) for part in self.next_parts]
         if jump is Op.POP_JUMP_IF_TRUE:  # what comes next is the side where it is false
             sides.reverse()
-        test = operands[0] if operands else None
+        test = operands[0] if operands and cut is None else None
         self._handed = hand_over(self._input_set, self.outputs, test, sides)
 
     def _drop_stack_arguments(self) -> None:
