@@ -168,7 +168,7 @@ def _part(entry: CacheEntry, number: int, own: str) -> PartReport:
         lines=tuple(lines.items()),
         elsewhere=tuple(elsewhere.items()),
         cut=None if entry.cause is None else _cut(entry.cause),
-        effects=entry.effects,
+        effects=_effects(entry),
         loops=entry.loops,
         hits=entry.hits,
         bailouts=entry.bailouts,
@@ -176,6 +176,16 @@ def _part(entry: CacheEntry, number: int, own: str) -> PartReport:
         plain=entry.plain,
         verdicts=tuple(map(_verdict, entry.verdicts)),
     )
+
+
+def _effects(entry: CacheEntry) -> tuple[str, ...]:
+    """Return what others see of a variant; where a node of the graph does it, with its line."""
+    lines = {node.name: node.line for node in entry.graph.nodes if node.has_effect}
+    found = []
+    for effect in entry.effects:
+        line = lines.get(effect.partition(" ")[2])
+        found.append(effect if line is None else f"{effect} at {line.text()}")
+    return tuple(found)
 
 
 # Where names are looked up, and what a function is made of.

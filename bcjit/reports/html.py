@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from bcjit.fx_graph import Graph
 from bcjit.reports.annotated import annotated, chip, colour
 from bcjit.reports.data import Explanation, FunctionReport, Lists, ProgramReport, Report
 from bcjit.reports.markup import Markup, join, tag
@@ -14,6 +15,7 @@ from bcjit.reports.parts import (
     PartReport,
     Seconds,
 )
+from bcjit.reports.picture import picture_of
 from bcjit.reports.style import PAGE, STYLE
 from bcjit.reports.svg import drawing
 from bcjit.reports.words import (
@@ -33,7 +35,7 @@ from bcjit.reports.words import (
     variants_of,
 )
 
-__all__ = ["fragment", "page"]
+__all__ = ["fragment", "graph_element", "page"]
 
 # How much of lists that a program can make long is shown.
 _FUNCTIONS: Final = 40
@@ -58,6 +60,15 @@ def page(report: Lists) -> Markup:
 def fragment(report: Lists) -> Markup:
     """Return a report as an element for a notebook."""
     return join((tag("style", Markup(STYLE)), tag("div", *_contents(report), class_="bcjit")))
+
+
+def graph_element(graph: Graph) -> Markup:
+    """Return a drawing of a graph as an element for a notebook."""
+    drawn, left_out = drawing(picture_of(graph))
+    inside: list[object] = [tag("div", drawn, class_=f"scroll {colour(0)}")]
+    if left_out:
+        inside.append(tag("p", f"{count(left_out, 'more node')} not drawn.", class_="muted"))
+    return join((tag("style", Markup(STYLE)), tag("div", *inside, class_="bcjit")))
 
 
 def _title(report: Lists) -> str:

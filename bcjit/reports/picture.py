@@ -219,6 +219,8 @@ def _is_key(target: object) -> bool:
 
 def _name(target: object) -> str:
     name = target_name(target)
+    if name.startswith("bcjit."):
+        return name.rpartition(".")[2]
     for prefix in ("numpy.ndarray.", "numpy.", "operator.", "primitive."):
         if name.startswith(prefix):
             return name.removeprefix(prefix)
