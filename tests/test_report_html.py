@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import bcjit
+from bcjit.config import config
 from bcjit.errors import SourceLine
+from bcjit.reports import html
 from bcjit.reports.layout import arrange
 from bcjit.reports.listing import listing, listing_around
 from bcjit.reports.markup import Markup, join, tag
@@ -143,6 +145,72 @@ def test_notebooks_get_an_element_of_which_the_style_reaches_nothing_else():
         for rule in rules.split("}"):
             for selector in rule.partition("{")[0].split(","):
                 assert not selector.strip() or selector.strip().startswith(".bcjit"), rule
+
+
+def generated(x):
+    yield x + 1
+
+
+def logs(x, out):
+    out[0] = 1.0
+    return np.log(x)
+
+
+def test_what_runs_plain_what_failed_and_what_is_changed_are_on_the_page():
+    made = bcjit.compile(generated)
+    next(made(X))
+    (card,) = parsed(made.report().html()).all("div", "card")
+    assert card.text().startswith("Runs as plain Python: BRK019")
+    made = bcjit.compile(logs)
+    made(X + 1, X.copy())
+    with pytest.warns(RuntimeWarning, match="divide by zero"):
+        made(X, X.copy())
+    page = parsed(made.report().html())
+    assert "1 bail-out" in [cell.text() for cell in page.all("li", "bad")]
+    table = next(page.all("table"))
+    line = logs.__code__.co_firstlineno + 1
+    assert f"changes: write setitem at test_report_html.py:{line}" in table.text()
+
+
+def test_limits_are_on_the_page_with_what_to_do():
+    made = bcjit.compile(branching)
+    with config.override(cache_limit=1):
+        for dtype in ("f8", "f4", "f2"):
+            made(X.astype(dtype), 3)
+        page = parsed(made.report().html())
+    card = next(page.all("div", "warn"))
+    assert "as many variants as bcjit.config.cache_limit (1) allows" in card.text()
+    assert next(card.all("p", "hint")).text()
+    assert "calls ran plain at the limit" in page.text()
+
+
+def test_a_code_cut_into_too_many_parts_is_said():
+    def cut(x):
+        x = x + 1
+        bcjit.graph_break()
+        x = x * 2
+        bcjit.graph_break()
+        return x - 1
+
+    made = bcjit.compile(cut)
+    with config.override(part_limit=2):
+        made(X)
+        report = made.report()
+    assert "the code is cut into more than bcjit.config.part_limit" in str(report)
+    assert "they begin at" in parsed(report.html()).text()
+
+
+def test_the_page_of_all_draws_a_graph_of_each_function(monkeypatch):
+    monkeypatch.setattr(html, "_ALL_GRAPHS", 2)
+    bcjit.reset()
+    two = (lambda x, k: x - k), (lambda x, k: x / k)  # of one line
+    held = [bcjit.compile(fn) for fn in (branching, *two)]
+    for made in held:
+        made(X + 1, 3)
+    page = parsed(bcjit.report().html())
+    assert len(list(page.all("svg"))) == 4
+    assert [link.attributes["href"] for link in page.all("a")] == ["#f0", "#f1", "#f2"]
+    assert {h.attributes["id"] for h in page.all("h2")} == {"f0", "f1", "f2"}
 
 
 # ---------------------------------------------------------------------- escaping
@@ -328,6 +396,28 @@ def test_loops_and_branches_have_their_bodies_inside():
     assert [e.classes for e in shown.all("g", "loop")] == [["node", "loop", "writes"]]
     (inner,) = next(shown.all("g", "loop")).all("g", "cond")
     assert "else" in inner.text()
+
+
+def until(x, rng):
+    while x.sum() > 1.0:
+        x = ~(x > 3.0) * rng.normal(size=x.shape) * np.array([1.0, 2.0])[0]
+    return x
+
+
+def test_a_loop_without_a_range_repeats_and_draws_stay_in_order():
+    picture = picture_of(graph_of(until, X, np.random.default_rng(0)))
+    (loop,) = [row for row in picture.rows if row.kind == "loop"]
+    assert loop.does == "repeat"
+    (turn,) = loop.bodies
+    assert turn.rows[-1].does.startswith("next x_1 = cond_result_1; end if ")
+
+    def draws(rng):
+        first = rng.normal(size=2)
+        return rng.random(2) + first
+
+    rows = picture_of(graph_of(draws, np.random.default_rng(0))).rows
+    (later,) = [row for row in rows if row.does == "random(rng, 2)"]
+    assert [rows[index].does for index in later.after] == ["normal(rng, size=2)"]
 
 
 def test_effects_that_no_operand_orders_are_edges():
