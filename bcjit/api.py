@@ -34,6 +34,7 @@ from bcjit.callables import (
 from bcjit.config import config
 from bcjit.errors import ArgumentError, ArgumentTypeError
 from bcjit.frame_hook import may_compile_callee, report_once
+from bcjit.fx_graph import set_drawing
 from bcjit.logs import forget_once
 
 if UNSUPPORTED is None or TYPE_CHECKING:
@@ -323,6 +324,7 @@ def _install() -> None:
 
 _install()
 set_compile(compile)
+set_drawing(lambda graph: reports.graph_element(graph))  # noqa: PLW0108 - what draws is loaded when a graph is drawn
 if UNSUPPORTED is None:
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_core.after_fork)

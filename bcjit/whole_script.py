@@ -81,6 +81,7 @@ class Report:
     def __init__(self) -> None:
         self.functions: dict[SourceLine, FunctionRecord] = {}
         self.plain: dict[SourceLine, str] = {}
+        self.hints: dict[str, str] = {}  # of breaks in words
         self.without_arrays = 0
 
     def record(self, line: SourceLine) -> FunctionRecord:
@@ -111,10 +112,7 @@ class Report:
         )
         if breaks:
             lines.append("graph breaks:")
-            lines += _shown(
-                why + (f" ({times} parts)" if times > 1 else "")
-                for why, times in breaks.most_common()
-            )
+            lines += _shown(self._reasons(breaks))
         plain = dict(self._plain(captured))
         if plain:
             lines.append(f"{_count(len(plain), 'function')} ran as plain Python, in part or whole:")
@@ -122,6 +120,15 @@ class Report:
         if self.without_arrays:
             lines.append(f"{_count(self.without_arrays, 'function')} had no array in sight")
         return "\n".join(lines)
+
+    def _reasons(self, breaks: Counter[str]) -> Iterator[str]:
+        told = {""}
+        for why, times in breaks.most_common():
+            yield why + (f" ({times} parts)" if times > 1 else "")
+            hint = self.hints.get(why, "")
+            if hint not in told:  # once for breaks of one kind
+                told.add(hint)
+                yield f"  hint: {hint}"
 
     def _plain(
         self, captured: dict[SourceLine, FunctionRecord]
@@ -192,7 +199,10 @@ class ScriptCompiler(FunctionCompiler):  # type: ignore[misc,unused-ignore]  # o
                 cause, line = entry.cause, entry.cause.line
                 where = f" at {line}" if line is not None else ""
                 context = f": {cause.context}" if cause.context else ""
-                record.breaks[f"{cause.reason.code} {cause.reason.title}{where}{context}"] += 1
+                why = f"{cause.reason.code} {cause.reason.title}{where}{context}"
+                record.breaks[why] += 1
+                if len(self.report.hints) < _RECORDS:
+                    self.report.hints[why] = cause.reason.hint
         told = [_problem_text(problem) for problem in self.cache.problems.values()]
         told += [note.text() for note in self.cache.limit_notes()]
         record.problems = tuple(told)

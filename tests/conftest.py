@@ -1,6 +1,6 @@
 """Fixtures of all tests: global state is as found after each, seeds are fixed and told; it holds no samples.
 
-Groups by what a test needs (markers of pyproject.toml): nothing; `valgrind`; `gpu`; `full`, hours rather than seconds.
+Groups by what a test needs (markers of pyproject.toml): nothing; `browser`; `valgrind`; `gpu`; `full`, hours rather than seconds.
 """
 
 from __future__ import annotations
@@ -52,12 +52,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     reasons = {
         "full": None if FULL else "long; set BCJIT_FULL=1",
         "valgrind": _no_valgrind(),
+        "browser": None if _browser() is not None else "there is no chromium",
         "gpu": _no_gpu() if any(item.get_closest_marker("gpu") for item in items) else None,
     }
     for item in items:
         for name, reason in reasons.items():
             if reason is not None and item.get_closest_marker(name) is not None:
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _browser() -> str | None:
+    return shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 def _no_valgrind() -> str | None:

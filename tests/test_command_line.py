@@ -706,7 +706,8 @@ def test_the_report_names_functions_breaks_and_what_ran_plain(tmp_path):
     lines = told.stderr.splitlines()
     assert lines[0].startswith("bcjit: 1 function captured, 2 graphs, 4 nodes, 1 break")
     assert "  script.py:3 judge: 2 graphs, 4 nodes, 1 break" in lines
-    assert "  BRK001 data-dependent branch at script.py:5: scalar bool" in lines
+    at = lines.index("  BRK001 data-dependent branch at script.py:5: scalar bool")
+    assert lines[at + 1] == "    hint: np.where(condition, a, b) keeps both sides in one graph."
     assert any(re.match(r"  script.py:10 breakpointed: BRK022 .*", line) for line in lines)
     assert "1 function had no array in sight" in lines
 

@@ -12,7 +12,7 @@ from bcjit.fx_graph.codegen import (
 )
 from bcjit.fx_graph.dependencies import dependencies, maker, owner, schedule
 from bcjit.fx_graph.extract import Extract, copy_graph, extract, units
-from bcjit.fx_graph.graph import Graph, Mark
+from bcjit.fx_graph.graph import Graph, Mark, set_drawing
 from bcjit.fx_graph.interpreter import Interpreter, run_structured
 from bcjit.fx_graph.node import (
     Alias,
@@ -59,6 +59,7 @@ __all__ = [
     "returning_value",
     "run_structured",
     "schedule",
+    "set_drawing",
     "source_of",
     "to_source",
     "units",

@@ -11,7 +11,7 @@ know nothing of the graph around them but share its names.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from bcjit.errors import InternalError, SourceLine
 from bcjit.fx_graph.codegen import to_callable, to_source
@@ -39,7 +39,15 @@ if TYPE_CHECKING:
     from bcjit.fx_graph.codegen import GraphFunction
     from bcjit.meta import Meta
 
-__all__ = ["Graph", "Mark"]
+__all__ = ["Graph", "Mark", "set_drawing"]
+
+# What draws a graph for notebooks, which is above this module.
+_drawing: Final[list[Callable[[Graph], str]]] = []
+
+
+def set_drawing(draw: Callable[[Graph], str]) -> None:
+    """Say what draws a graph for notebooks, as an element of HTML."""
+    _drawing[:] = [draw]
 
 
 def _hand_over(node: Node) -> None:
@@ -433,6 +441,10 @@ class Graph:
     def dot(self) -> str:
         """Return the graph in the graphviz language."""
         return to_dot(self)
+
+    def _repr_html_(self) -> str | None:
+        """Return what notebooks show: a drawing."""
+        return _drawing[0](self) if _drawing else None
 
     def to_dataflow(self) -> Dataflow:
         """Return the graph with loops and branches as dataflow primitives, for study; see `dataflow`."""

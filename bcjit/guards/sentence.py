@@ -45,7 +45,14 @@ def named(source: Source) -> str:
     return rendered
 
 
+def _of_frame(_base: str, step: Source) -> str:
+    """Return a local's name; what only stands on the stack behind a break has none."""
+    name = step.tail("")
+    return f"<operand {int(name[2:]) + 1}>" if name.startswith(".s") else name
+
+
 _NAMED: Final[dict[SourceKind, Callable[[str, Source], str]]] = {
+    SourceKind.LOCAL: _of_frame,
     SourceKind.GLOBAL: lambda _base, step: str(step.key),
     SourceKind.BUILTIN: lambda _base, step: str(step.key),
     SourceKind.MRO: lambda base, step: f"{base}.{step.key}",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from bcjit.reports.collect import Compiled, explanation_of, program_report_of, report_of
     from bcjit.reports.data import Explanation, ProgramReport, Report
+    from bcjit.reports.html import graph_element
     from bcjit.reports.plain import PlainReport
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "ProgramReport",
     "Report",
     "explanation_of",
+    "graph_element",
     "program_report_of",
     "report_of",
 ]
@@ -34,6 +36,7 @@ _ROOMS: Final = {
     "ProgramReport": "data",
     "Report": "data",
     "explanation_of": "collect",
+    "graph_element": "html",
     "program_report_of": "collect",
     "report_of": "collect",
 }

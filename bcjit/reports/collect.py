@@ -8,7 +8,7 @@ import sysconfig
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from types import CodeType
-from typing import Final
+from typing import Final, TypeAlias
 
 from bcjit.code_cache import CacheEntry, CodeCache, LimitNote, Miss, Problem, Verdict
 from bcjit.errors import GraphBreak, SourceLine
@@ -53,11 +53,11 @@ def explanation_of(
 
 def program_report_of(compiled: Iterable[Compiled]) -> ProgramReport:
     """Return the report on several compiled functions; those made of one definition are put together."""
-    grouped: dict[tuple[str, SourceLine | None], list[list[CodeCache]]] = {}
+    grouped: dict[tuple[str, _Definition | None], list[list[CodeCache]]] = {}
     for one in compiled:
         code = _code_of(one.caches[0])
-        line = None if code is None else _line_of(code)
-        grouped.setdefault((one.name, line), []).append(one.caches)
+        definition = None if code is None else (_line_of(code), code)
+        grouped.setdefault((one.name, definition), []).append(one.caches)
     return ProgramReport(
         tuple(
             Report(name, _functions(name, [c for caches in copies for c in caches]), len(copies))
@@ -67,6 +67,10 @@ def program_report_of(compiled: Iterable[Compiled]) -> ProgramReport:
 
 
 # ---------------------------------------------------------------------- functions
+
+
+# Code that is made anew of one definition is equal, but equal code may be of two files.
+_Definition: TypeAlias = tuple[SourceLine, CodeType]
 
 
 def _code_of(cache: CodeCache) -> CodeType | None:
@@ -81,18 +85,15 @@ def _line_of(code: CodeType) -> SourceLine:
 
 def _functions(name: str, caches: list[CodeCache]) -> tuple[FunctionReport, ...]:
     """Return what is known of each function: the one asked about, the program's, those of other packages."""
-    together: dict[SourceLine, list[CodeCache]] = {}
-    codes: dict[SourceLine, CodeType] = {}
+    together: dict[_Definition, list[CodeCache]] = {}
     for cache in caches:
         code = _code_of(cache)
         if code is not None:
-            line = _line_of(code)
-            codes.setdefault(line, code)
-            together.setdefault(line, []).append(cache)
+            together.setdefault((_line_of(code), code), []).append(cache)
     if not together:
         return ()
-    own = package_of(next(iter(together)).filename)
-    found = [_function(line.function, codes[line], same, own) for line, same in together.items()]
+    own = package_of(next(iter(together))[0].filename)
+    found = [_function(line.function, code, same, own) for (line, code), same in together.items()]
     first, *others = found
     first = _named(first, name)
     callees = [function for function in others if not function.is_empty]
@@ -168,7 +169,7 @@ def _part(entry: CacheEntry, number: int, own: str) -> PartReport:
         lines=tuple(lines.items()),
         elsewhere=tuple(elsewhere.items()),
         cut=None if entry.cause is None else _cut(entry.cause),
-        effects=entry.effects,
+        effects=_effects(entry),
         loops=entry.loops,
         hits=entry.hits,
         bailouts=entry.bailouts,
@@ -176,6 +177,16 @@ def _part(entry: CacheEntry, number: int, own: str) -> PartReport:
         plain=entry.plain,
         verdicts=tuple(map(_verdict, entry.verdicts)),
     )
+
+
+def _effects(entry: CacheEntry) -> tuple[str, ...]:
+    """Return what others see of a variant; where a node of the graph does it, with its line."""
+    lines = {node.name: node.line for node in entry.graph.nodes if node.has_effect}
+    found = []
+    for effect in entry.effects:
+        line = lines.get(effect.partition(" ")[2])
+        found.append(effect if line is None else f"{effect} at {line.text()}")
+    return tuple(found)
 
 
 # Where names are looked up, and what a function is made of.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from bcjit.fx_graph import Graph
 from bcjit.reports.annotated import annotated, chip, colour
 from bcjit.reports.data import Explanation, FunctionReport, Lists, ProgramReport, Report
 from bcjit.reports.markup import Markup, join, tag
@@ -14,6 +15,7 @@ from bcjit.reports.parts import (
     PartReport,
     Seconds,
 )
+from bcjit.reports.picture import picture_of
 from bcjit.reports.style import PAGE, STYLE
 from bcjit.reports.svg import drawing
 from bcjit.reports.words import (
@@ -33,12 +35,13 @@ from bcjit.reports.words import (
     variants_of,
 )
 
-__all__ = ["fragment", "page"]
+__all__ = ["fragment", "graph_element", "page"]
 
 # How much of lists that a program can make long is shown.
 _FUNCTIONS: Final = 40
 _ROWS: Final = 60
-_GRAPHS: Final = 24
+_GRAPHS: Final = 24  # drawn of one function
+_ALL_GRAPHS: Final = 120  # of a page, but the first of each function
 _GRAPH_LINES: Final = 300
 
 
@@ -60,6 +63,15 @@ def fragment(report: Lists) -> Markup:
     return join((tag("style", Markup(STYLE)), tag("div", *_contents(report), class_="bcjit")))
 
 
+def graph_element(graph: Graph) -> Markup:
+    """Return a drawing of a graph as an element for a notebook."""
+    drawn, left_out = drawing(picture_of(graph))
+    inside: list[object] = [tag("div", drawn, class_=f"scroll {colour(0)}")]
+    if left_out:
+        inside.append(tag("p", f"{count(left_out, 'more node')} not drawn.", class_="muted"))
+    return join((tag("style", Markup(STYLE)), tag("div", *inside, class_="bcjit")))
+
+
 def _title(report: Lists) -> str:
     if isinstance(report, ProgramReport):
         return "all compiled functions"
@@ -75,7 +87,7 @@ def _contents(report: Lists) -> Iterator[Markup]:
     what = "One call of " if isinstance(report, Explanation) else ""
     copies = report.copies if isinstance(report, Report) else 1
     yield tag("h1", what, tag("span", report.function, class_="mono"))
-    yield from _one(report.functions, report, copies)
+    yield from _one(report.functions, report, copies, _Drawn())
 
 
 def _program(report: ProgramReport) -> Iterator[Markup]:
@@ -94,9 +106,10 @@ def _program(report: ProgramReport) -> Iterator[Markup]:
         names, left = bounded(idle, _FUNCTIONS)
         words = f"Not called yet: {', '.join(names)}" + (f" and {left} more" if left else "")
         yield tag("p", words, class_="muted")
+    drawn = _Drawn()
     for number, one in enumerate(shown):
         yield tag("h2", tag("span", one.function, class_="mono"), id=f"f{number}")
-        yield from _one(one.functions, one, one.copies)
+        yield from _one(one.functions, one, one.copies, drawn)
 
 
 def _overview(number: int, one: Report) -> list[object]:
@@ -115,7 +128,22 @@ def _overview(number: int, one: Report) -> list[object]:
 # ---------------------------------------------------------------------- one compiled function
 
 
-def _one(functions: Sequence[FunctionReport], report: Lists, copies: int) -> Iterator[Markup]:
+class _Drawn:
+    """How many graphs a page may still draw."""
+
+    def __init__(self) -> None:
+        self.left = _ALL_GRAPHS
+
+    def take(self, wanted: int) -> int:
+        """Return how many of a function's graphs are drawn."""
+        given = max(1, min(wanted, _GRAPHS, self.left))
+        self.left -= given
+        return given
+
+
+def _one(
+    functions: Sequence[FunctionReport], report: Lists, copies: int, drawn: _Drawn
+) -> Iterator[Markup]:
     if not functions:
         return
     first, *others = functions
@@ -124,14 +152,14 @@ def _one(functions: Sequence[FunctionReport], report: Lists, copies: int) -> Ite
         where += f", {copies} compiled functions of this definition"
     yield tag("div", where, class_="where")
     yield _stats(report)
-    yield from _function(first)
+    yield from _function(first, drawn)
     own, more = bounded([one for one in others if not one.package], _FUNCTIONS)
     for callee in own:
         words = count(len(callee.parts), "compiled variant")
         yield tag("h3", "Called from it: ", tag("span", callee.name, class_="mono"))
         line = f"{callee.line.filename}:{callee.line.lineno}, {words}"
         yield tag("div", line, class_="where")
-        yield from _function(callee)
+        yield from _function(callee, drawn)
     if more:
         yield tag("p", f"{count(more, 'more function')} called from it left out.", class_="muted")
     libraries = folded(others)
@@ -153,7 +181,7 @@ def _stats(report: Lists) -> Markup:
         cells.append((f"{again:,}", "recompilation" + "s" * (again != 1), False))
     bailouts = sum(part.bailouts for part in parts)
     if bailouts:
-        cells.append((f"{bailouts:,}", "bail-outs", True))
+        cells.append((f"{bailouts:,}", "bail-out" + "s" * (bailouts != 1), True))
     if report.plain_calls:
         cells.append((f"{report.plain_calls:,}", "calls ran plain at the limit", True))
     items = [
@@ -191,7 +219,7 @@ def _table(names: Sequence[str], rows: Sequence[Sequence[object]], kinds: str) -
     return tag("div", tag("table", tag("thead", head), tag("tbody", *body)), class_="scroll")
 
 
-def _function(function: FunctionReport) -> Iterator[Markup]:
+def _function(function: FunctionReport, drawn: _Drawn) -> Iterator[Markup]:
     groups = variants_of(function)
     for problem in function.problems[:_ROWS]:
         yield _card(problem, "Runs as plain Python: ")
@@ -205,7 +233,7 @@ def _function(function: FunctionReport) -> Iterator[Markup]:
     if function.recompilations:
         yield from _recompilations(recompiled(function.recompilations))
     if groups:
-        yield from _graphs(groups)
+        yield from _graphs(groups, drawn)
 
 
 def _card(cut: BreakReport, word: str = "") -> Markup:
@@ -266,7 +294,7 @@ def _recompilations(found: Sequence[Again]) -> Iterator[Markup]:
 # ---------------------------------------------------------------------- graphs
 
 
-def _graphs(groups: Sequence[Variants]) -> Iterator[Markup]:
+def _graphs(groups: Sequence[Variants], drawn: _Drawn) -> Iterator[Markup]:
     listed = [
         (group, place, part)
         for group in groups
@@ -276,7 +304,7 @@ def _graphs(groups: Sequence[Variants]) -> Iterator[Markup]:
     if not listed:
         return
     yield tag("h4", "Graphs")
-    shown, more = bounded(listed, _GRAPHS)
+    shown, more = bounded(listed, drawn.take(len(listed)))
     for number, (group, place, part) in enumerate(shown):
         only = len(group.parts) == 1
         yield _graph(group, part, None if only else place, opened=number == 0)

@@ -17,8 +17,9 @@ __all__ = ["Arrangement", "arrange"]
 Point: TypeAlias = tuple[float, float]
 
 _GAP: Final = 22.0  # between boxes of a layer
-_BEND_GAP: Final = 12.0
+_BEND_GAP: Final = 8.0
 _LAYER_GAP: Final = 34.0  # between layers
+_WIDEST: Final = 1300.0  # of a layer, unless one box is wider
 _PORT_GAP: Final = 16.0  # between the ends of edges at a box
 _SWEEPS: Final = 6
 
@@ -78,12 +79,22 @@ class _Drawing:
 
     def _layers(self, edges: Sequence[tuple[int, int]], last: int | None) -> list[int]:
         layer = [0] * self.boxes
-        for start, end in sorted(edges, key=lambda edge: edge[1]):
-            layer[end] = max(layer[end], layer[start] + 1)
         followers: dict[int, list[int]] = {}
-        fed = {end for _, end in edges}
+        before: dict[int, list[int]] = {}
         for start, end in edges:
             followers.setdefault(start, []).append(end)
+            before.setdefault(end, []).append(start)
+        fed = before.keys()
+        widths: dict[int, float] = {}
+        for box in range(self.boxes):
+            if box not in fed:
+                continue
+            place = max(layer[start] for start in before[box]) + 1
+            # A layer that is full sends what else could stand there further down.
+            while widths.get(place, 0.0) > 0 and widths[place] + self.sizes[box][0] > _WIDEST:
+                place += 1
+            layer[box] = place
+            widths[place] = widths.get(place, 0.0) + self.sizes[box][0] + _GAP
         for box in range(self.boxes):
             # What nothing leads to stands right above what it is for.
             if box not in fed and box in followers:

@@ -217,9 +217,17 @@ def _is_key(target: object) -> bool:
     return type(target) is type(operator.add)
 
 
+# Left out in front of names: what follows is known well enough.
+_KNOWN: Final = (
+    "numpy.ndarray.", "numpy.random.Generator.", "numpy.random.", "numpy.", "operator.", "primitive.",
+)  # fmt: skip
+
+
 def _name(target: object) -> str:
     name = target_name(target)
-    for prefix in ("numpy.ndarray.", "numpy.", "operator.", "primitive."):
+    if name.startswith("bcjit."):
+        return name.rpartition(".")[2]
+    for prefix in _KNOWN:
         if name.startswith(prefix):
             return name.removeprefix(prefix)
     return name

@@ -115,10 +115,14 @@ def _lines(row: Row) -> Lines:
         return (("what", _cut(row.does + gives)),)
     if row.kind == "output":
         return (("what", _cut(row.does, 72)),)
-    what = row.does if row.writes and not row.gives else f"{row.name} = {row.does}"
     where = "" if row.line is None else f"line {row.line.lineno}"
-    gives = " · ".join(part for part in (_cut(row.gives, 34), where) if part)
-    return (("what", _cut(what)), *((("gives", gives),) if gives else ()))
+    what, gives = f"{row.name} = {row.does}", row.gives
+    if row.bodies:
+        what, gives = row.does, f"{row.name}: {row.gives}" if row.gives else ""
+    elif row.writes and not row.gives:
+        what = row.does
+    below = " · ".join(part for part in (_cut(gives, 40), where) if part)
+    return (("what", _cut(what)), *((("gives", below),) if below else ()))
 
 
 def _box(row: Row, budget: _Budget, depth: int) -> _Box:

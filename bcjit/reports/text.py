@@ -153,8 +153,11 @@ def _callee(function: FunctionReport, depth: int) -> Iterator[Row]:
 def _function(function: FunctionReport, depth: int) -> Iterator[Row]:
     groups = variants_of(function)
     yield from _some(groups, _PARTS, depth, "part", lambda group: _variants(group, depth))
+    told: set[str] = set()  # a hint is given once for breaks of one kind
     for cut, times in counted_breaks(function.parts):
-        yield from _cut("", cut, depth, f" ({times} variants)" if times > 1 else "")
+        many = f" ({times} variants)" if times > 1 else ""
+        yield from _cut("", cut, depth, many, hinted=cut.code not in told)
+        told.add(cut.code)
     for loop in function.loops:
         yield _row(depth, (loop.text(), _NORMAL))
     yield from _some(recompiled(function.recompilations), _REASONS, depth, "reason", lambda again: [_row(
@@ -223,9 +226,11 @@ def _wrapped(words: str, depth: int) -> Iterator[Row]:
         yield _row(depth, (text, _DIM))
 
 
-def _cut(word: str, cut: BreakReport, depth: int, times: str) -> Iterator[Row]:
+def _cut(
+    word: str, cut: BreakReport, depth: int, times: str, *, hinted: bool = True
+) -> Iterator[Row]:
     yield _row(depth, (f"{word}{cut.text()}{times}", _BAD if word else _CUT))
-    if cut.hint:
+    if cut.hint and hinted:
         yield _row(depth + 2, (f"hint: {cut.hint}", _HINT))
 
 
