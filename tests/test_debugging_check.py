@@ -10,6 +10,7 @@ import warnings
 
 import numpy as np
 import pytest
+from corpus import ENTRIES
 
 import bcjit
 from bcjit.fx_graph import Interpreter, Node, NodeKind
@@ -252,6 +253,35 @@ def test_worlds_are_equal_and_the_callers_stays_as_it_was():
     assert not buffer.any()
     assert not hasattr(holder, "last")
     assert rng.bit_generator.state == state
+
+
+@pytest.mark.parametrize("entry", ENTRIES[::40], ids=lambda entry: entry.name)
+def test_functions_of_every_kind_are_equal(entry):
+    world = entry.make()
+    positional, keyword = world.calls[0]()
+    with bcjit.config.override(strict=True):
+        result = bcjit.check(world.fn, *positional, backend="eager", **keyword)
+    assert result or not result.repeatable, str(result)
+
+
+def test_backend_that_breaks_its_contract_is_not_our_fault():
+    def writes(x):
+        x += 1.0
+        return np.log(x - 1.0)
+
+    def careless(graph, _examples):
+        run = graph.to_callable()
+        return lambda *inputs: run(*inputs)
+
+    with np.errstate(divide="warn"):
+        result = bcjit.check(writes, np.zeros(2), backend=careless)
+    assert not result
+    assert "cannot be told how far it came" in str(result)
+    assert "report" not in str(result)
+
+
+def test_modules_among_the_arguments_stay_themselves():
+    assert bcjit.check(lambda module, x: module.sin(x), np, X)
 
 
 def test_exceptions_are_compared_with_their_tracebacks():
