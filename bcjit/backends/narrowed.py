@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from bcjit.backends.eager import eager
 from bcjit.backends.registry import backend_name
-from bcjit.backends.split import Split
-from bcjit.fx_graph import Graph, Node, node_text, units
+from bcjit.backends.split import Split, leaves_of
+from bcjit.fx_graph import Graph, Node, node_text
 from bcjit.meta import meta_of
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def narrowed(backend: Backend, selection: Selection) -> Backend:
     backend
         The backend.
     selection
-        Numbers the nodes of each graph behind those of the graphs before it. A node with several results, a loop or a branch is one.
+        Numbers the nodes of each graph behind those of the graphs before it. Those in the bodies of loops and branches have numbers too, in the order of the graph.
     """
 
     def told(graph: Graph, example_inputs: Sequence[object]) -> CompiledGraph:
@@ -36,7 +36,7 @@ def narrowed(backend: Backend, selection: Selection) -> Backend:
         return backend(graph, example_inputs)
 
     def choose(graph: Graph, example_inputs: Sequence[object]) -> CompiledGraph:
-        found = units(graph)
+        found = tuple(leaves_of(graph))
         first, chosen = selection.takes_nodes(len(found))
         if selection.tells_nodes:
             for index in chosen:
