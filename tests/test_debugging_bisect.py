@@ -148,6 +148,26 @@ def test_only_the_chosen_nodes_go_to_the_backend(monkeypatch, tmp_path):
         )
 
 
+def test_graph_that_writes_is_not_cut(monkeypatch, tmp_path):
+    """What fails behind the write can be resumed, whatever is chosen."""
+
+    def f(x, y):
+        x += 1.0
+        return np.log(y) * 2.0
+
+    file = tmp_path / "told"
+    for text, wanted in (("nodes=0:0", []), ("nodes=0:1", [3])):
+        monkeypatch.setattr("bcjit.compiler.compile.selected", Selection(f"{text},to={file}"))
+        backend = Counting()
+        x = np.zeros(2)
+        with np.errstate(divide="warn"), pytest.warns(RuntimeWarning, match="divide by zero"):
+            assert bcjit.compile(f, backend=backend)(x, np.zeros(2))[0] == -np.inf
+        assert x.tolist() == [1.0, 1.0]
+        assert backend.counts == wanted
+    (row,) = [row for row in map(ast.literal_eval, file.read_text().splitlines()) if "node" in row]
+    assert row["name"] == "the graph with iadd"
+
+
 class Counting:
     def __init__(self):
         self.counts = []
