@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import doctest
 import functools
 import itertools
 import operator
 import random
+import re
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 from corpus import ENTRIES
 
 import bcjit
+from bcjit import debugging
 from bcjit.fx_graph import Interpreter, Node, NodeKind
 
 
@@ -330,3 +336,18 @@ def test_wrong_arguments_are_named():
 def test_node_is_one_of_the_graph():
     result = bcjit.check(three_steps, X, Y, backend=spoils(np.sin, lambda v: v * 2))
     assert isinstance(result.node, Node)
+
+
+def test_page_on_debugging_says_what_is_printed(tmp_path):
+    text = (Path(__file__).parents[1] / "docs" / "debugging.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    (expected,) = re.findall(r"```text\n(.*?)```", text, re.DOTALL)
+    (tmp_path / "example.py").write_text(program)
+    done = subprocess.run(
+        [sys.executable, tmp_path / "example.py"], capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == (expected, "")
+
+
+def test_examples_of_docstrings_run():
+    assert doctest.testmod(debugging) == (0, 4)
