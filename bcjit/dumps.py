@@ -3,13 +3,15 @@
 Nothing that goes wrong here reaches the program: what cannot be written is logged once.
 """
 
+# pathlib takes longer to import than most modules of this package.
+# ruff: noqa: PTH103, PTH112, PTH123
+
 from __future__ import annotations
 
 import itertools
 import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final
 
 from bcjit.config import config
@@ -23,7 +25,7 @@ _LONGEST_NAME: Final = 80
 _numbers: Final = itertools.count()
 
 
-def write(name: str, files: Mapping[str, str]) -> Path | None:
+def write(name: str, files: Mapping[str, str]) -> str | None:
     """Write texts into a new folder ``<name>-<process>-<number>`` below ``config.dump``; return it, None where that cannot be.
 
     Parameters
@@ -35,32 +37,34 @@ def write(name: str, files: Mapping[str, str]) -> Path | None:
     """
     safe = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_")[:_LONGEST_NAME] or "unnamed"
     try:
-        folder = _new_folder(Path(config.dump), f"{safe}-{os.getpid()}")
+        folder = _new_folder(f"{config.dump}/{safe}-{os.getpid()}")
         if folder is None:
             message = "BCJIT_DUMP: %d folders are written, no more are"
             once(get_logger("capture"), "dump limit", message, LIMIT)
             return None
         for file, text in files.items():
             if text:
-                (folder / file).write_text(
-                    text.rstrip("\n") + "\n", encoding="utf-8", errors="backslashreplace"
-                )
+                with open(
+                    f"{folder}/{file}", "w", encoding="utf-8", errors="backslashreplace"
+                ) as to:
+                    to.write(text.rstrip("\n") + "\n")
     except (OSError, ValueError) as error:  # ValueError: a path with a null character
-        once(get_logger("capture"), "dump", "BCJIT_DUMP: %r cannot be written: %s", config.dump, error)  # fmt: skip
+        message = "BCJIT_DUMP: %r cannot be written: %s"
+        once(get_logger("capture"), "dump", message, config.dump, error)
         return None
     return folder
 
 
-def _new_folder(parent: Path, prefix: str) -> Path | None:
+def _new_folder(prefix: str) -> str | None:
     """Make a folder that was not there: an earlier process may have had our number."""
     for number in _numbers:
         if number >= LIMIT:
             return None
-        folder = parent / f"{prefix}-{number}"
+        folder = f"{prefix}-{number}"
         try:
-            folder.mkdir(parents=True)
+            os.makedirs(folder)
         except FileExistsError:
-            if not folder.is_dir():
+            if not os.path.isdir(folder):
                 raise
             continue
         return folder

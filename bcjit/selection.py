@@ -2,12 +2,11 @@
 
 ``BCJIT_ONLY="parts=0:5,nodes=7:9,to=file"``: of the parts in the order in which they come up only the first five are compiled, the others run
 plain; of the nodes only those with the numbers 7 and 8 go to the backend, the others to eager. A bound that is left out is none. What came up
-is appended to the file, a JSON object a line.
+is appended to the file, a dict in Python's syntax a line.
 """
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from collections.abc import Hashable
@@ -72,9 +71,8 @@ class Selection:
     def tell(self, **words: object) -> None:
         """Append what came up to the file; processes that were forked off have other numbers."""
         if self.file is not None and os.getpid() == self._process:
-            json = importlib.import_module("json")  # late: only bisections need it
-            with open(self.file, "a", encoding="utf-8") as stream:  # noqa: PTH123 - so is pathlib
-                stream.write(json.dumps(words) + "\n")
+            with open(self.file, "a", encoding="utf-8") as stream:  # noqa: PTH123 - pathlib takes longer to import than most of bcjit
+                stream.write(f"{words!r}\n")
 
 
 def _range(word: str, text: str) -> range:

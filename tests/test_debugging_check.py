@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import doctest
 import functools
 import itertools
 import operator
 import random
+import re
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
+from corpus import ENTRIES
 
 import bcjit
+from bcjit import debugging
 from bcjit.fx_graph import Interpreter, Node, NodeKind
 
 
@@ -254,6 +261,35 @@ def test_worlds_are_equal_and_the_callers_stays_as_it_was():
     assert rng.bit_generator.state == state
 
 
+@pytest.mark.parametrize("entry", ENTRIES[::40], ids=lambda entry: entry.name)
+def test_functions_of_every_kind_are_equal(entry):
+    world = entry.make()
+    positional, keyword = world.calls[0]()
+    with bcjit.config.override(strict=True):
+        result = bcjit.check(world.fn, *positional, backend="eager", **keyword)
+    assert result or not result.repeatable, str(result)
+
+
+def test_backend_that_breaks_its_contract_is_not_our_fault():
+    def writes(x):
+        x += 1.0
+        return np.log(x - 1.0)
+
+    def careless(graph, _examples):
+        run = graph.to_callable()
+        return lambda *inputs: run(*inputs)
+
+    with np.errstate(divide="warn"):
+        result = bcjit.check(writes, np.zeros(2), backend=careless)
+    assert not result
+    assert "cannot be told how far it came" in str(result)
+    assert "report" not in str(result)
+
+
+def test_modules_among_the_arguments_stay_themselves():
+    assert bcjit.check(lambda module, x: module.sin(x), np, X)
+
+
 def test_exceptions_are_compared_with_their_tracebacks():
     def fails(x):
         y = x + 1.0
@@ -300,3 +336,18 @@ def test_wrong_arguments_are_named():
 def test_node_is_one_of_the_graph():
     result = bcjit.check(three_steps, X, Y, backend=spoils(np.sin, lambda v: v * 2))
     assert isinstance(result.node, Node)
+
+
+def test_page_on_debugging_says_what_is_printed(tmp_path):
+    text = (Path(__file__).parents[1] / "docs" / "debugging.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    (expected,) = re.findall(r"```text\n(.*?)```", text, re.DOTALL)
+    (tmp_path / "example.py").write_text(program)
+    done = subprocess.run(
+        [sys.executable, tmp_path / "example.py"], capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == (expected, "")
+
+
+def test_examples_of_docstrings_run():
+    assert doctest.testmod(debugging) == (0, 4)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -138,7 +139,7 @@ def test_dump_takes_the_next_number_where_a_folder_is(tmp_path, monkeypatch):
         monkeypatch.setattr(dumps, "_numbers", iter([0, 1]))
         second = dumps.write("f", {"a": "2"})
     assert first != second
-    assert (first / "a").read_text() == "1\n"
+    assert Path(first, "a").read_text() == "1\n"
 
 
 def test_dump_is_a_setting_that_is_a_string():

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from bcjit.backends.eager import eager
 from bcjit.backends.registry import backend_name
-from bcjit.backends.split import Split
-from bcjit.fx_graph import Graph, Node, node_text, units
+from bcjit.backends.split import Split, leaves_of
+from bcjit.fx_graph import Graph, Node, node_text
 from bcjit.meta import meta_of
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ def narrowed(backend: Backend, selection: Selection) -> Backend:
     backend
         The backend.
     selection
-        Numbers the nodes of each graph behind those of the graphs before it. A node with several results, a loop or a branch is one.
+        Numbers the nodes of each graph behind those of the graphs before it. Those in the bodies of loops and branches have numbers too, in the order of the graph. A graph that
+        writes what others see, or draws, is one node: what fails behind the write is resumed from within the graph's own function.
     """
 
     def told(graph: Graph, example_inputs: Sequence[object]) -> CompiledGraph:
@@ -36,11 +37,12 @@ def narrowed(backend: Backend, selection: Selection) -> Backend:
         return backend(graph, example_inputs)
 
     def choose(graph: Graph, example_inputs: Sequence[object]) -> CompiledGraph:
-        found = units(graph)
+        effects = [node for node in graph.all_calls if node.visible and not node.bodies]
+        found = [unit[0] for unit in leaves_of(graph)] if not effects else effects[:1]
         first, chosen = selection.takes_nodes(len(found))
         if selection.tells_nodes:
             for index in chosen:
-                selection.tell(node=first + index, **_words(found[index][0]))
+                selection.tell(node=first + index, **_words(found[index], whole=bool(effects)))
         if len(chosen) == len(found):
             return told(graph, example_inputs)
         if not chosen:
@@ -60,7 +62,8 @@ def _kind(value: object) -> str:
     return type(value).__name__ if meta is None else str(meta)
 
 
-def _words(node: Node) -> dict[str, object]:
+def _words(node: Node, *, whole: bool) -> dict[str, object]:
     line = node.line
     where = {} if line is None else {"file": line.filename, "line": line.lineno, "function": line.function}  # fmt: skip
-    return {"name": node.name, "text": node_text(node), **where}
+    name = f"the graph with {node.name}" if whole else node.name
+    return {"name": name, "text": node_text(node), **where}

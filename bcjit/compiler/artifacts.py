@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dis
-import importlib
 import inspect
 import io
 import logging
@@ -11,7 +10,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import TYPE_CHECKING, Final
 
-from bcjit import _core
+from bcjit import _core, dumps
 from bcjit.bytecode import sketch
 from bcjit.config import config
 from bcjit.fx_graph import source_of
@@ -101,10 +100,7 @@ class Artifacts:
             code = record.spec.code
             self.files["original.py"] = _source(code)
             self.files.setdefault("original.txt", _disassembled(code))
-            # Late: pathlib takes longer to import than most of bcjit's modules.
-            importlib.import_module("bcjit.dumps").write(
-                code.co_qualname.replace("<locals>.", ""), self.files
-            )
+            dumps.write(code.co_qualname.replace("<locals>.", ""), self.files)
 
 
 def kernel_text(function: Callable[..., object]) -> str:

@@ -6,7 +6,7 @@ code) is compared with what it shows as plain Python. See ``docs/design/0018-deb
 
 from __future__ import annotations
 
-import json
+import ast
 import linecache
 import os
 import subprocess
@@ -95,7 +95,7 @@ def _run(target: Target, backend: str, file: Path, choice: str | None) -> Run:
         stdout=done.stdout.decode(errors="backslashreplace"),
         stderr=_without_ours(done.stderr.decode(errors="backslashreplace")),
         code=done.returncode,
-        told=tuple(json.loads(line) for line in told),
+        told=tuple(ast.literal_eval(line) for line in told),
     )
 
 

@@ -15,7 +15,7 @@ from bcjit.callables import CompiledCallable, CompiledFunction, PlainFunction, b
 from bcjit.debugging.compare import show
 from bcjit.debugging.observe import Call, observe, unlike
 from bcjit.debugging.replay import Blame, Watch
-from bcjit.errors import ArgumentTypeError, SourceLine
+from bcjit.errors import ArgumentTypeError, BackendError, SourceLine
 from bcjit.fx_graph import Node
 from bcjit.records import dataclass
 
@@ -131,8 +131,10 @@ class _Checker:
             why = compiled.reason if isinstance(compiled, PlainFunction) else "it is a class"
             return self.say(equal=True, reason=f"It runs as plain Python: {why}")
         found: tuple[str, ...] = ()
+        other = plain
         for when in ("when it is captured", "from the cache"):
-            found = unlike(plain, observe(self.call, compiled))
+            other = observe(self.call, compiled)
+            found = unlike(plain, other)
             if found:
                 found = (f"{when}:", *found)
                 break
@@ -146,7 +148,8 @@ class _Checker:
             return self.say(equal=not found, differences=found, blame=blame, reason=_HOW[blame.how])
         if not found:
             return self.say(equal=True, reason=what)
-        return self.say(equal=False, differences=found, reason=_NO_NODE)
+        broken = isinstance(other.value, BackendError)
+        return self.say(equal=False, differences=found, reason="" if broken else _NO_NODE)
 
     def blamed(self) -> Blame | None:
         """Run once more, each graph beside the reference."""

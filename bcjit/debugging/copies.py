@@ -46,7 +46,7 @@ def copy_of(world: T) -> T:
         Something in it cannot be copied.
     """
     memo: dict[int, Any] = {}
-    for together in _sharing(_arrays(world)):
+    for together in _sharing(_arrays(world, memo)):
         for array, made in _copied(together):
             memo[id(array)] = made
     try:
@@ -58,13 +58,18 @@ def copy_of(world: T) -> T:
         ) from error
 
 
-def _arrays(world: object) -> list[_Array]:
-    """Return every array of numbers that can be reached, without those that only classes, functions and modules hold."""
+def _arrays(world: object, memo: dict[int, Any]) -> list[_Array]:
+    """Return every array of numbers that can be reached, without those that only classes, functions and modules hold.
+
+    Modules, which cannot be copied, are put into the memo as their own copies.
+    """
     found: dict[int, _Array] = {}
     seen: dict[int, object] = {}
     queue: list[object] = [world]
     while queue:
         value = queue.pop()
+        if type(value) is types.ModuleType:
+            memo[id(value)] = value
         if id(value) in seen or isinstance(value, _SHARED):
             continue
         seen[id(value)] = value
