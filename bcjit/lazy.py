@@ -1,4 +1,4 @@
-"""Modules of bcjit that are read when they are first needed: `load` is the one way to do so.
+"""Modules of bcjit that are read when they are first needed: `load` reads one, `Later` stands for one until then.
 
 ``import bcjit`` has a budget, and half of the package is for functions, pictures and reports that most programs never ask for. Layers
 are not dodged by this: what is loaded here lies below or beside the module that loads it, and imports nothing of it.
@@ -14,12 +14,13 @@ from __future__ import annotations
 import builtins
 import sys
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
 from types import ModuleType
 from typing import Final
 
-__all__ = ["is_whole", "load"]
+__all__ = ["Later", "is_whole", "load"]
 
 _PLAIN_IMPORT: Final = builtins.__import__
 _MODULES: Final = sys.modules
@@ -28,8 +29,11 @@ _MODULES: Final = sys.modules
 def load(name: str) -> ModuleType:
     """Return a module of this package by its full name, after having read it if nobody has.
 
-    Its imports are resolved in the same way. Modules of others must have been imported by ``import bcjit``.
+    Its imports are resolved in the same way. Modules of others must have been imported by ``import bcjit``, unless the program itself
+    has asked for something: one of the standard library is imported as always.
     """
+    if not name.startswith("bcjit."):
+        return import_module(name)
     module = _MODULES.get(name)
     if module is not None and is_whole(module):
         return module
@@ -42,13 +46,34 @@ def load(name: str) -> ModuleType:
     return found
 
 
+class Later:
+    """A module, to be read when an attribute of it is first asked for.
+
+    It takes the place of an import, which type checkers and the layer contract must see::
+
+        if TYPE_CHECKING:
+            from bcjit.fx_graph import dot
+        else:
+            dot = Later("bcjit.fx_graph.dot")
+    """
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> object:
+        return getattr(load(self._name), attribute)
+
+
 def is_whole(module: ModuleType) -> bool:
     """Whether no import statement is at work on a module (CPython, ``_bootstrap.py``, says so in its spec)."""
     return not getattr(getattr(module, "__spec__", None), "_initializing", False)
 
 
 def _executed(name: str) -> ModuleType:
-    parent = load(name.rpartition(".")[0])
+    package = name.rpartition(".")[0]
+    parent = load(package) if "." in package else _MODULES[package]
     spec = PathFinder.find_spec(name, parent.__path__)
     if spec is None or spec.loader is None:
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
@@ -69,7 +94,7 @@ def _import(
     """Do what import statements of a loaded module ask for."""
     if not name.startswith("bcjit"):
         return _PLAIN_IMPORT(name, globals, locals, fromlist, level)
-    module = load(name)
+    module = load(name) if "." in name else _MODULES[name]
     for item in fromlist or ():
         if not hasattr(module, item):
             load(f"{name}.{item}")

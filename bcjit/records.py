@@ -12,8 +12,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import reprlib
-from collections.abc import Callable, Collection, Mapping
-from types import CodeType, FunctionType, MappingProxyType
+from collections.abc import Callable
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
 __all__ = ["dataclass", "fields", "replace"]
@@ -63,15 +63,18 @@ else:
             body["__dataclass_fields__"] = _Described(own, "__dataclass_fields__")
             body["__dataclass_params__"] = _Described(own, "__dataclass_params__")
             body.setdefault("__match_args__", tuple(f.name for f in own.fields.values() if f.init))
-            made = type(cls)(cls.__name__, cls.__bases__, body)
-            methods = _written(made, own.fields.values(), init=init, eq=eq, frozen=frozen)
+            fields = list(own.fields.values())
+            methods = _written(cls, fields, init=init, eq=eq)
+            if not frozen and eq:
+                methods["__hash__"] = None
             if repr:
                 methods["__repr__"] = _repr
             if frozen:
                 methods.update(_FROZEN)
-            for name, method in methods.items():
-                if name not in body:
-                    setattr(made, name, method)
+            made = type(cls)(cls.__name__, cls.__bases__, methods | body)
+            if init:
+                for i, field in enumerate(field for field in fields if field.init):
+                    methods["__init__"].__globals__[f"set{i}"] = getattr(made, field.name).__set__
             return made
 
         return wrap
@@ -136,99 +139,96 @@ def _description(record: object) -> _Description:
     raise TypeError(f"{record!r} is no record")
 
 
-def _written(
-    cls: type, fields: Collection[_Field], *, init: bool, eq: bool, frozen: bool
-) -> dict[str, object]:
+def _written(cls: type, fields: list[_Field], *, init: bool, eq: bool) -> dict[str, object]:
     """Return the methods that are made for a class."""
     methods: dict[str, object] = {}
     if init:
-        methods["__init__"] = _init(cls, [field for field in fields if field.init], frozen=frozen)
+        methods["__init__"] = _init(cls, [field for field in fields if field.init])
     if eq:
         compared = [field.name for field in fields if field.compare]
-        methods["__eq__"] = _function(cls, "__eq__", _code("__eq__", len(compared)), compared)
-        methods["__hash__"] = None
-        if frozen:
-            code = _code("__hash__", len(compared))
-            methods["__hash__"] = _function(cls, "__hash__", code, compared)
+        each = [f"f{i}" for i in range(len(compared))]
+        mine, yours = ("".join(f"{owner}.{f}, " for f in each) for owner in ("self", "other"))
+        same = f"({mine}) == ({yours}) if other.__class__ is self.__class__ else NotImplemented"
+        methods["__eq__"] = _function(cls, "__eq__", f"lambda self, other: {same}", compared, {})
+        source = f"lambda self: hash(({mine}))"
+        methods["__hash__"] = _function(cls, "__hash__", source, compared, {})
     return methods
 
 
-def _init(cls: type, fields: list[_Field], *, frozen: bool) -> FunctionType:
-    """Return ``__init__``; where classes are frozen it stores through the slots themselves."""
+def _init(cls: type, fields: list[_Field]) -> FunctionType:
+    """Return ``__init__``, which stores through the slots themselves, as classes may be frozen; its globals lack ``set0``..."""
     namespace: dict[str, object] = {"MISSING": dataclasses.MISSING}
-    values, defaults = [], []
+    parameters, stores, defaults = ["_this"], [], []  # a field may have the name self
     for i, field in enumerate(fields):
-        value = f"f{i}"
+        name = value = f"f{i}"
+        parameters.append(name)
         if field.factory is not dataclasses.MISSING:
             namespace[f"make{i}"] = field.factory
-            value = f"make{i}() if f{i} is MISSING else f{i}"
+            value = f"make{i}() if {name} is MISSING else {name}"
             defaults.append(dataclasses.MISSING)
         elif field.default is not dataclasses.MISSING:
             defaults.append(field.default)
         elif defaults:
-            raise TypeError(
-                f"{cls.__qualname__}: {field.name} needs a default, as one before it has"
-            )
-        namespace[f"set{i}"] = getattr(cls, field.name).__set__
-        values.append(value)
-    prepared = hasattr(cls, "__post_init__")
-    if frozen and not prepared and not any("MISSING" in value for value in values):
-        code = _code("__init__", len(fields))
-    else:
-        code = _compiled(_init_source(values, frozen=frozen, prepared=prepared))
-    function = _function(cls, "__init__", code, [field.name for field in fields], namespace)
+            problem = f"{field.name} needs a default, as one before it has"
+            raise TypeError(f"{cls.__qualname__}: {problem}")
+        stores.append(f"set{i}(_this, {value})")
+    usual = all(field.factory is dataclasses.MISSING for field in fields)
+    if hasattr(cls, "__post_init__"):
+        usual = False
+        stores.append("_this.__post_init__()")
+    # Setting an attribute gives None, so ``or`` goes on.
+    source = f"lambda {', '.join(parameters)}: {' or '.join(stores) or None}"
+    names = [field.name for field in fields]
+    function = _function(cls, "__init__", source, names, namespace, usual=usual)
     function.__defaults__ = tuple(defaults)
     return function
-
-
-def _init_source(values: list[str], *, frozen: bool, prepared: bool) -> str:
-    """Return the source of an ``__init__`` that stores these; a field may have the name ``self``."""
-    parameters = ", ".join(["_this", *(f"f{i}" for i in range(len(values)))])
-    form = " set{0}(_this, {1})" if frozen else " _this.f{0} = {1}"
-    body = [form.format(i, value) for i, value in enumerate(values)]
-    return "\n".join(
-        [f"def __init__({parameters}):", *body, " _this.__post_init__()" if prepared else " return"]
-    )
-
-
-def _code(name: str, count: int) -> CodeType:
-    """Return the code of a method of frozen classes with so many fields."""
-    if count < len(_WRITTEN[name]):
-        return _WRITTEN[name][count].__code__
-    mine, yours = ("".join(f"{owner}.f{i}, " for i in range(count)) for owner in ("self", "other"))
-    same = f"return ({mine}) == ({yours}) if other.__class__ is self.__class__ else NotImplemented"
-    sources = {
-        "__init__": lambda: _init_source(
-            [f"f{i}" for i in range(count)], frozen=True, prepared=False
-        ),
-        "__eq__": lambda: f"def __eq__(self, other): {same}",
-        "__hash__": lambda: f"def __hash__(self): return hash(({mine}))",
-    }
-    return _compiled(sources[name]())
 
 
 def _function(
     cls: type,
     name: str,
-    code: CodeType,
-    names: list[str],
-    namespace: Mapping[str, object] = MappingProxyType({}),
+    source: str,
+    fields: list[str],
+    namespace: dict[str, object],
+    *,
+    usual: bool = True,
 ) -> FunctionType:
-    """Return a function of code that has ``f0``, ``f1``... for the names of the fields."""
-    given = {f"f{i}": name for i, name in enumerate(names)}
-    code = code.replace(
-        co_name=name,
+    """Return a function whose source has ``f0``, ``f1``... for the names of the fields; rare ones are compiled when they are called."""
+    namespace["__name__"] = cls.__module__
+
+    def compiled() -> FunctionType:
+        function.__code__ = _renamed(_compiled(source), qualname, fields)
+        return function
+
+    qualname = f"{cls.__qualname__}.{name}"
+    if usual and len(fields) < len(_WRITTEN[name]):
+        code = _renamed(_WRITTEN[name][len(fields)].__code__, qualname, fields)
+    else:
+        namespace["compiled"] = compiled
+        code = _first_call.__code__
+    function = FunctionType(code, namespace, name)
+    function.__qualname__ = qualname
+    return function
+
+
+def _first_call(*args: object, **kwargs: object) -> object:
+    return globals()["compiled"]()(*args, **kwargs)
+
+
+def _renamed(code: CodeType, qualname: str, fields: list[str]) -> CodeType:
+    given = {f"f{i}": field for i, field in enumerate(fields)}
+    return code.replace(
+        co_name=qualname.rpartition(".")[2],
         co_names=tuple(given.get(name, name) for name in code.co_names),
         co_varnames=tuple(given.get(name, name) for name in code.co_varnames),
-        co_qualname=f"{cls.__qualname__}.{name}",
+        co_qualname=qualname,
     )
-    return FunctionType(code, {"__name__": cls.__module__, **namespace})
 
 
 @functools.cache
 def _compiled(source: str) -> CodeType:
-    """Return the code of a function; classes with as many fields share it, but for the names."""
-    (code,) = (c for c in compile(source, __file__, "exec").co_consts if isinstance(c, CodeType))
+    """Return the code of a lambda; classes with as many fields share it, but for the names."""
+    (code,) = (c for c in compile(source, __file__, "eval").co_consts if isinstance(c, CodeType))
     return code
 
 
@@ -263,8 +263,7 @@ _FROZEN: Final = {
     "__setstate__": _setstate,
 }
 
-# The methods of most frozen classes by their number of fields, so that their code comes with this module's. Setting an
-# attribute gives None, so ``or`` goes on.
+# The methods of most classes by their number of fields, so that their code comes with this module's.
 # fmt: off
 _WRITTEN: Final[dict[str, tuple[FunctionType, ...]]] = {}
 if not TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 
 import bcjit
 from bcjit import dumps, logs
-from bcjit.bytecode import sketch
+from bcjit.bytecode.sketch import sketch
 
 
 def spread(x, log):

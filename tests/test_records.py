@@ -59,6 +59,7 @@ def test_construction_comparison_and_text_are_those_of_the_standard_library(froz
 
 def test_signatures_name_the_same_parameters():
     ours, theirs = both(point, frozen=True)
+    assert ours(1).y == 2  # an unusual method is compiled when it is first called
     assert list(inspect.signature(ours).parameters) == list(inspect.signature(theirs).parameters)
 
 
@@ -195,6 +196,40 @@ def test_frozen_records_are_copied_and_pickled():
     for again in (copy.copy(line), copy.deepcopy(line), pickle.loads(pickle.dumps(line))):
         assert again == line
         assert type(again) is SourceLine
+
+
+@pytest.mark.parametrize("count", [0, 1, 6, 7, 8, 12])
+def test_records_of_any_number_of_fields(count):
+    names = [f"field{i}" for i in range(count)]
+
+    def wide():
+        return type("Wide", (), {"__annotations__": dict.fromkeys(names, "int")})
+
+    for cls in both(wide, frozen=True):
+        one = cls(*range(count))
+        assert [getattr(one, name) for name in names] == list(range(count))
+        assert one == cls(**dict(zip(names, range(count), strict=True)))
+        assert hash(one) == hash(tuple(range(count)))
+        for place in range(count):
+            assert one != dataclasses.replace(one, **{names[place]: -1})
+    ours = both(wide)[0]
+    assert [f.name for f in records.fields(ours)] == names
+    for name in names:
+        one = records.replace(ours(*range(count)), **{name: -1})
+        assert (getattr(one, name), one == ours(*range(count))) == (-1, False)
+
+
+def test_a_field_without_default_behind_one_with_a_default_is_refused():
+    def wrong():
+        class Wrong:
+            first: int = 1
+            second: int
+
+        return Wrong
+
+    for decorate in (records.dataclass, dataclasses.dataclass):
+        with pytest.raises(TypeError, match="second"):
+            decorate(slots=True)(wrong())
 
 
 def test_records_without_slots_are_refused():

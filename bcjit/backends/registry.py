@@ -7,16 +7,20 @@ backend is imported when it is first asked for.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, cast
 
 from bcjit.errors import ArgumentError, ArgumentTypeError, BackendError, BackendNotFoundError
 from bcjit.fx_graph import Graph, is_generated
+from bcjit.lazy import Later
 
 if TYPE_CHECKING:
+    import difflib
     from importlib.metadata import EntryPoint
+else:
+    # Only an unknown name needs it.
+    difflib = Later("difflib")
 
 __all__ = [
     "Backend", "add_builtin", "backend_name", "check_outputs", "checked", "get_backend", "list_backends",

@@ -20,7 +20,6 @@ from bcjit.bytecode.instruction import (
 from bcjit.bytecode.listing import Listing
 from bcjit.bytecode.loops import Loop, leads_to_raise, loops_of, meeting_of
 from bcjit.bytecode.resume import CannotResume, Leave, resume_code
-from bcjit.bytecode.sketch import sketch
 
 __all__ = [
     "FOR_ITERS",
@@ -42,6 +41,5 @@ __all__ = [
     "loops_of",
     "meeting_of",
     "resume_code",
-    "sketch",
     "stack_effect",
 ]

@@ -10,16 +10,21 @@ from collections.abc import Callable
 from types import CodeType
 from typing import TYPE_CHECKING, Final
 
-from bcjit import _core, dumps
-from bcjit.bytecode import sketch
+from bcjit import _core
 from bcjit.config import config
 from bcjit.fx_graph import source_of
 from bcjit.guards import describe
+from bcjit.lazy import Later
 from bcjit.logs import get_logger
 
 if TYPE_CHECKING:
+    from bcjit import dumps
+    from bcjit.bytecode import sketch
     from bcjit.code_cache import CacheEntry
     from bcjit.fx_graph import Graph
+else:
+    # Only what is dumped needs them.
+    dumps, sketch = Later("bcjit.dumps"), Later("bcjit.bytecode.sketch")
 
 __all__ = ["Artifacts", "kernel_text"]
 
@@ -82,7 +87,7 @@ class Artifacts:
             self._tell("bytecode", ", original", _disassembled(original), "original.txt")
             self._tell("bytecode", ", residual", _disassembled(residual), "residual.txt")
         if self._wanted:
-            self.files["residual.py"] = sketch(residual, _constant_name)
+            self.files["residual.py"] = sketch.sketch(residual, _constant_name)
 
     def finished(self) -> None:
         """Tell the times, and write what is to be dumped."""

@@ -15,10 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from bcjit.errors import InternalError, SourceLine
 from bcjit.fx_graph.codegen import to_callable, to_source
-from bcjit.fx_graph.dataflow import Dataflow, to_dataflow
 from bcjit.fx_graph.dependencies import maker
-from bcjit.fx_graph.dot import to_dot
-from bcjit.fx_graph.lint import check
 from bcjit.fx_graph.names import Names
 from bcjit.fx_graph.node import (
     Alias,
@@ -31,13 +28,19 @@ from bcjit.fx_graph.node import (
 )
 from bcjit.fx_graph.places import is_big
 from bcjit.fx_graph.printer import target_name, to_text
+from bcjit.lazy import Later
 from bcjit.meta import ScalarMeta
 from bcjit.records import dataclass
 
 if TYPE_CHECKING:
     from bcjit.dims import Symbol
+    from bcjit.fx_graph import dataflow, dot, lint
     from bcjit.fx_graph.codegen import GraphFunction
+    from bcjit.fx_graph.dataflow import Dataflow
     from bcjit.meta import Meta
+else:
+    # Few programs ask for them.
+    dataflow, dot, lint = (Later(f"bcjit.fx_graph.{name}") for name in ("dataflow", "dot", "lint"))
 
 __all__ = ["Graph", "Mark", "set_drawing"]
 
@@ -424,7 +427,7 @@ class Graph:
 
     def lint(self, *, complete: bool = True) -> None:
         """Raise InternalError naming everything that is wrong; a graph being built is not `complete`."""
-        problems = check(self, complete=complete)
+        problems = lint.check(self, complete=complete)
         if problems:
             raise InternalError(
                 "broken graph:\n" + "\n".join(f"  {problem}" for problem in problems)
@@ -440,7 +443,7 @@ class Graph:
 
     def dot(self) -> str:
         """Return the graph in the graphviz language."""
-        return to_dot(self)
+        return dot.to_dot(self)
 
     def _repr_html_(self) -> str | None:
         """Return what notebooks show: a drawing."""
@@ -448,7 +451,7 @@ class Graph:
 
     def to_dataflow(self) -> Dataflow:
         """Return the graph with loops and branches as dataflow primitives, for study; see `dataflow`."""
-        return to_dataflow(self)
+        return dataflow.to_dataflow(self)
 
     def to_callable(
         self, *, keep: Collection[Node] | None = None, force_failure_at: int | None = None

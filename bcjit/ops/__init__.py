@@ -6,7 +6,7 @@ their own. This package must not import graphs, guards or bytecode.
 
 from typing import Final
 
-from bcjit.ops import indexing, reductions, scans, table, ufunc_methods, ufuncs
+from bcjit.ops import table, ufuncs
 from bcjit.ops.emitter import Emitter, Value
 from bcjit.ops.infer import Inferred, infer
 from bcjit.ops.meta_emitter import MetaEmitter
@@ -25,10 +25,9 @@ from bcjit.ops.opdef import (
 from bcjit.ops.table import all_ops, lookup, lookup_attribute, lookup_method
 
 # The rows that nearly every function needs; `table` reads the others when they are first looked up.
-EAGER: Final = {"indexing": indexing, "reductions": reductions, "scans": scans, "ufuncs": ufuncs}
+EAGER: Final = {"ufuncs": ufuncs}
 for _name, _module in EAGER.items():
     table.add(_name, _module.table)
-table.define_unlisted(ufunc_methods.unlisted)
 
 __all__ = [
     "NAMED_TUPLES",

@@ -64,6 +64,7 @@ NAMES: Final[Mapping[str, str]] = {
         "triu_indices triu_indices_from unravel_index"
     ),
     "index_tricks": "mgrid.__class__.__getitem__ r_.__class__.__getitem__",
+    "indexing": "operator.__getitem__ operator.__setitem__",
     "joining": (
         "append atleast_1d atleast_2d atleast_3d block column_stack concat dstack hstack "
         "stack vstack"
@@ -149,6 +150,17 @@ NAMES: Final[Mapping[str, str]] = {
         "random.standard_cauchy random.standard_exponential random.standard_gamma "
         "random.standard_normal random.standard_t random.triangular random.uniform "
         "random.vonmises random.wald random.weibull random.zipf"
+    ),
+    "reductions": (
+        "add.reduce all amax amin any argmax argmin count_nonzero generic.all generic.any "
+        "generic.argmax generic.argmin generic.max generic.min generic.prod generic.sum "
+        "logical_and.reduce logical_or.reduce max maximum.reduce min minimum.reduce "
+        "multiply.reduce ndarray.all ndarray.any ndarray.argmax ndarray.argmin ndarray.max "
+        "ndarray.min ndarray.prod ndarray.sum prod sum"
+    ),
+    "scans": (
+        "add.accumulate cumprod cumsum generic.cumprod generic.cumsum maximum.accumulate "
+        "minimum.accumulate multiply.accumulate ndarray.cumprod ndarray.cumsum"
     ),
     "searching": (
         "argwhere compress delete extract flatnonzero insert ndarray.compress ndarray.nonzero "

@@ -1,7 +1,7 @@
 """The op table itself: which callable or ndarray attribute is which op; never calls what it looks up.
 
 Op modules make `Rows`. Those of `EAGER` are in the table from the start; the others are read when an op of theirs is first looked up, which
-`index` tells. Ufuncs without an entry, and ufunc methods, become ops when they are looked up, by the rule of `define_unlisted`.
+`index` tells. Ufuncs without an entry, and ufunc methods, become ops when they are looked up (``ufunc_methods``).
 """
 
 from __future__ import annotations
@@ -9,23 +9,28 @@ from __future__ import annotations
 import builtins
 import operator
 import sys
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from importlib import import_module
 from types import BuiltinFunctionType, ModuleType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bcjit.lazy import is_whole, load
+from bcjit.lazy import Later, is_whole, load
 from bcjit.ops.index import NAMES, UNTIL_IMPORTED
 from bcjit.ops.opdef import OpDef, Spelling
+
+if TYPE_CHECKING:
+    from bcjit.ops import ufunc_methods
+else:
+    # Few functions call a ufunc that NumPy does not name, or another method of one than its own functions do.
+    ufunc_methods = Later("bcjit.ops.ufunc_methods")
 
 __all__ = [
     "Rows",
     "add",
     "all_ops",
-    "define_unlisted",
     "lookup",
     "lookup_attribute",
     "lookup_method",
@@ -33,7 +38,6 @@ __all__ = [
 ]
 
 Target = Callable[..., object]
-UfuncRule = Callable[[np.ufunc, str | None], OpDef | None]
 Attribute = tuple[str, bool, bool]  # name, of scalars, read and not called
 
 
@@ -56,26 +60,26 @@ _BY_UFUNC_METHOD: Final[dict[tuple[int, str], OpDef]] = {}
 _ATTRIBUTES: Final[dict[Attribute, tuple[OpDef, Target]]] = {}
 _OPS: Final[dict[str, OpDef]] = {}
 _READ: Final[dict[str, tuple[OpDef, ...]]] = {}  # module -> its ops, once they are in the table
-_UNLISTED: Final[list[UfuncRule]] = []
 
 # Where the row of a target, or of an attribute, is that has not been read. The targets are those of the moment when bcjit was
 # imported: what a program puts in their places later is no function of NumPy.
 _HOMES: Final[dict[int, tuple[object, str]]] = {}
+_HOMES_OF_UFUNC_METHODS: Final[dict[tuple[int, str], str]] = {}
 _HOMES_OF_ATTRIBUTES: Final[dict[Attribute, str]] = {}
 _NOTED: Final[set[str]] = set()  # modules whose names are in them
 
 
-def add(module: str, rows: Rows, only: Container[int] | None = None) -> None:
+def add(module: str, rows: Rows, *, anything: bool = True) -> None:
     """Put the ops of a module into the table; a callable, like a name, can be there once.
 
     Doing it twice does no harm, and lookups see an op when all of the module are there.
 
     Parameters
     ----------
-    only
-        Identities of the targets that count; all of them if None.
+    anything
+        Whether targets count that were not NumPy's when bcjit was imported.
     """
-    ops = tuple(rows.ops if only is None else _only(rows.ops, only))
+    ops = tuple(rows.ops if anything else _of_numpy(rows.ops))
     names: dict[str, OpDef] = {}
     targets: dict[int, OpDef] = {}
     methods: dict[tuple[int, str], OpDef] = {}
@@ -104,9 +108,9 @@ def add(module: str, rows: Rows, only: Container[int] | None = None) -> None:
     _READ[module] = ops
 
 
-def _only(ops: Iterable[OpDef], targets: Container[int]) -> Iterator[OpDef]:
+def _of_numpy(ops: Iterable[OpDef]) -> Iterator[OpDef]:
     for op in ops:
-        kept = tuple(s for s in op.spellings if s.is_attribute or id(s.target) in targets)
+        kept = tuple(s for s in op.spellings if s.is_attribute or _where(s.target) is not None)
         if len(kept) == len(op.spellings):
             yield op
         elif kept:
@@ -131,8 +135,8 @@ def _in_table(target: object) -> OpDef | None:
 def _read(module: str) -> None:
     """Put the ops of a module into the table that is read when one of them is first asked for."""
     if module not in _READ:
-        only = None if module in UNTIL_IMPORTED.values() else _HOMES
-        add(module, load(f"bcjit.ops.{module}").table, only)
+        anything = module in UNTIL_IMPORTED.values()  # they look for themselves
+        add(module, load(f"bcjit.ops.{module}").table, anything=anything)
 
 
 def named(name: str) -> object:
@@ -168,7 +172,11 @@ def _note(module: str) -> None:
             continue
         target = named(name)
         if target is not None:
-            _HOMES[id(target)] = (target, module)
+            ufunc = _ufunc_of(target)
+            if ufunc is None:
+                _HOMES[id(target)] = (target, module)
+            else:
+                _HOMES_OF_UFUNC_METHODS[id(ufunc), attribute] = module
             if owner in {"ndarray", "generic"}:
                 _HOMES_OF_ATTRIBUTES[attribute, owner == "generic", False] = module
     _NOTED.add(module)
@@ -181,6 +189,14 @@ def _home(target: object) -> str | None:
             imported = sys.modules.get(name)
             if module not in _NOTED and imported is not None and is_whole(imported):
                 _note(module)
+    return _where(target)
+
+
+def _where(target: object) -> str | None:
+    owner = _ufunc_of(target)
+    if owner is not None:
+        assert isinstance(target, BuiltinFunctionType)
+        return _HOMES_OF_UFUNC_METHODS.get((id(owner), target.__name__))
     _, home = _HOMES.get(id(target), (None, None))
     return home
 
@@ -202,17 +218,10 @@ def lookup(target: object) -> OpDef | None:
     return _unlisted(target, None) if type(target) is np.ufunc else None
 
 
-def define_unlisted(rule: UfuncRule) -> None:
-    """Set how the op of a ufunc (or of its method of this name) is made that has no entry."""
-    _UNLISTED.append(rule)
-
-
 # They keep ufuncs alive, so there are not too many of them.
 @lru_cache(maxsize=256)
 def _unlisted(ufunc: np.ufunc, method: str | None) -> OpDef | None:
-    for rule in _UNLISTED:
-        return rule(ufunc, method)
-    return None
+    return ufunc_methods.unlisted(ufunc, method)
 
 
 def lookup_method(name: str, *, is_scalar: bool = False) -> tuple[OpDef, Target] | None:

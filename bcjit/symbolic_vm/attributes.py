@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -16,7 +16,7 @@ import bcjit.symbolic_vm.break_reasons as because
 from bcjit import ops
 from bcjit._core import Dispatcher
 from bcjit.guards import GuardKind, Source, SourceKind
-from bcjit.ops.unsupported import UNSUPPORTED
+from bcjit.lazy import Later
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.identity import pytype_of
 from bcjit.symbolic_vm.machine import Machine
@@ -41,6 +41,12 @@ from bcjit.symbolic_vm.values import (
     SymTuple,
     SymValue,
 )
+
+if TYPE_CHECKING:
+    from bcjit.ops import unsupported
+else:
+    # It is the text of graph breaks.
+    unsupported = Later("bcjit.ops.unsupported")
 
 __all__ = [
     "MISSING",
@@ -134,7 +140,7 @@ def _array_attribute(vm: Machine, value: SymArray, name: str) -> SymValue:
     raw = getattr(owner, name, None)
     if isinstance(raw, types.MethodDescriptorType | types.WrapperDescriptorType):
         return SymMethod(None, value, Known(None, raw))
-    why = UNSUPPORTED.get(f"np.{'generic' if meta.is_scalar else 'ndarray'}.{name}")
+    why = unsupported.UNSUPPORTED.get(f"np.{'generic' if meta.is_scalar else 'ndarray'}.{name}")
     context = f"{describe(value)}.{name}"
     return break_graph(because.ATTRIBUTE, f"{context}: {why}" if why else context)
 

@@ -11,7 +11,7 @@ import inspect
 import traceback
 import types
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from bcjit._core import Dispatcher
 from bcjit.bytecode import decode
 from bcjit.errors import GraphBreak
 from bcjit.guards import Source, SourceKind
-from bcjit.ops.unsupported import UNSUPPORTED
+from bcjit.lazy import Later
 from bcjit.symbolic_vm.attributes import bind_call, get_attribute, wrapped_function
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.instances import construct, is_plain_class
@@ -44,6 +44,12 @@ from bcjit.symbolic_vm.values import (
     SymTuple,
     SymValue,
 )
+
+if TYPE_CHECKING:
+    from bcjit.ops import unsupported
+else:
+    # It is the text of graph breaks.
+    unsupported = Later("bcjit.ops.unsupported")
 
 __all__ = [
     "BUILTINS",
@@ -206,7 +212,7 @@ def _call_known(
     owner = target.__objclass__ if isinstance(target, types.MethodDescriptorType) else None
     if module.split(".")[0] == "numpy" or owner in (np.ndarray, np.generic):
         public = f"np.{name}" if owner is not None else f"{module}.{name}".replace("numpy", "np", 1)
-        why = UNSUPPORTED.get(public)
+        why = unsupported.UNSUPPORTED.get(public)
         return break_graph(
             because.NUMPY_UNSUPPORTED, f"{public}: {why}" if why else f"{module}.{name}".lstrip(".")
         )

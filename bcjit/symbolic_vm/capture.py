@@ -7,19 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import CellType, CodeType, FunctionType
+from typing import TYPE_CHECKING
 
-from bcjit.bytecode import Op, decode
+from bcjit.bytecode import Op, decode, loops_of
 from bcjit.errors import InternalError
 from bcjit.fx_graph import Graph, Node
 from bcjit.guards import Guard, Roots, Source, SourceKind
+from bcjit.lazy import Later
 from bcjit.records import dataclass
 from bcjit.symbolic_vm.handlers import CALL_OPS, HANDLERS, LOOP_HEADS, PROLOGUE
 from bcjit.symbolic_vm.loop_report import LoopReport
-from bcjit.symbolic_vm.loops import complete_locals, enter_loop
 from bcjit.symbolic_vm.machine import LeaveLoops, Machine, Settings
+from bcjit.symbolic_vm.merging import complete_locals
 from bcjit.symbolic_vm.realize import outside_cell, realize
 from bcjit.symbolic_vm.state import (
     BreakExit,
+    Exit,
     Frame,
     Position,
     Region,
@@ -28,6 +31,12 @@ from bcjit.symbolic_vm.state import (
     suspended_generators,
 )
 from bcjit.symbolic_vm.values import NULL, UNBOUND, Lazy, SymCell, SymValue
+
+if TYPE_CHECKING:
+    from bcjit.symbolic_vm import loops
+else:
+    # Most functions have no loop that is captured whole.
+    loops = Later("bcjit.symbolic_vm.loops")
 
 __all__ = ["Capture", "PartSpec", "capture"]
 
@@ -144,6 +153,11 @@ def capture(
         no_generators |= born
 
 
+def _enter_loop(vm: Machine, frame: Frame) -> Exit | bool | None:
+    """Ask `enter_loop` of ``loops``, where the code has a loop at all."""
+    return loops.enter_loop(vm, frame) if loops_of(frame.listing) else None
+
+
 def _attempt(
     roots: Roots, spec: PartSpec, settings: Settings, no_generators: frozenset[int]
 ) -> Capture:
@@ -156,7 +170,7 @@ def _attempt(
         CALL_OPS,
         PROLOGUE,
         LOOP_HEADS,
-        enter_loop,
+        _enter_loop,
         complete_locals,
         settings,
     )

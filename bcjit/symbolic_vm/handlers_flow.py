@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from types import CellType
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import bcjit.symbolic_vm.break_reasons as because
 from bcjit.bytecode import Instruction, Op
 from bcjit.guards import Source, SourceKind
+from bcjit.lazy import Later
 from bcjit.records import replace
-from bcjit.symbolic_vm.branches import fork
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.builtin_calls import items_of
 from bcjit.symbolic_vm.calls import call
@@ -32,6 +32,12 @@ from bcjit.symbolic_vm.values import (
     SymObject,
     SymValue,
 )
+
+if TYPE_CHECKING:
+    from bcjit.symbolic_vm import branches
+else:
+    # Most functions have no branch on data.
+    branches = Later("bcjit.symbolic_vm.branches")
 
 
 def _callable(
@@ -152,7 +158,7 @@ def _pop_jump_if(vm: Machine, frame: Frame, instruction: Instruction) -> Exit | 
     answer = _truth_or_data(vm, frame, value)
     if answer is None:
         ways = vm.state.at(argument_count(instruction)), vm.state
-        return fork(vm, frame, value, ways if jumps_if else ways[::-1])
+        return branches.fork(vm, frame, value, ways if jumps_if else ways[::-1])
     if answer is jumps_if:
         vm.jump(argument_count(instruction))
     return None
@@ -181,7 +187,7 @@ def _jump_or_pop(vm: Machine, frame: Frame, instruction: Instruction) -> Exit | 
     if answer is None:
         stays = vm.state.at(argument_count(instruction))
         vm.pop()
-        return fork(vm, frame, value, (stays, vm.state) if jumps_if else (vm.state, stays))
+        return branches.fork(vm, frame, value, (stays, vm.state) if jumps_if else (vm.state, stays))
     if answer is jumps_if:
         vm.jump(argument_count(instruction))
     else:

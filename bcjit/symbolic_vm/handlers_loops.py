@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import bcjit.symbolic_vm.break_reasons as because
 from bcjit.bytecode import FOR_ITERS, Instruction, Op
 from bcjit.config import config
+from bcjit.lazy import Later
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.handler_table import argument_count, argument_name, handles
 from bcjit.symbolic_vm.iterators import get_iter, is_iterator, step, turns_left
-from bcjit.symbolic_vm.loops import capture_for
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import describe
 from bcjit.symbolic_vm.state import Exit, Frame, ReturnExit, YieldExit
@@ -25,6 +25,12 @@ from bcjit.symbolic_vm.values import (
     SymTuple,
     SymValue,
 )
+
+if TYPE_CHECKING:
+    from bcjit.symbolic_vm import loops
+else:
+    # Most functions have no loop that is captured whole.
+    loops = Later("bcjit.symbolic_vm.loops")
 
 _HEAP_TYPE: Final = (
     1 << 9
@@ -48,7 +54,7 @@ def _for_iter(vm: Machine, frame: Frame, instruction: Instruction) -> Exit | Non
         turns, body = turns_left(vm, iterator), behind - vm.state.index
         if turns > config.unroll_limit or vm.steps + turns * body > config.unroll_instructions:
             vm.state = vm.state.at(vm.state.index - 1)
-            found = capture_for(vm, frame, vm.state.index, iterator)
+            found = loops.capture_for(vm, frame, vm.state.index, iterator)
             if found is None:
                 break_graph(because.LOOP, f"over {describe(iterator)}")
             return None if found is True else cast("Exit", found)

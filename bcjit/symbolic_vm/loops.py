@@ -36,7 +36,6 @@ from bcjit.symbolic_vm.merging import (
     Leaf,
     Maybe,
     assemble,
-    bound_value,
     handed_over,
     join,
     kind_of,
@@ -67,7 +66,7 @@ from bcjit.symbolic_vm.values import (
     SymValue,
 )
 
-__all__ = ["capture_for", "complete_locals", "enter_loop"]
+__all__ = ["capture_for", "enter_loop"]
 
 _DEEPEST: Final = 15  # CPython's compiler takes 20 blocks within each other
 _MOST_TRACES: Final = 12  # of one turn, until it has settled
@@ -146,17 +145,6 @@ def _range_text(over: tuple[Dim, Dim, Dim] | None) -> str:
 def _line_of(frame: Frame, loop: Loop) -> SourceLine:
     code = frame.code
     return SourceLine(code.co_filename, frame.listing.line_of(loop.head), code.co_qualname)
-
-
-def complete_locals(vm: Machine) -> None:
-    """Before a break: a local that may have no value has one, or the graph fails; `Completer` of the machine."""
-    state = vm.state
-    for slot, value in enumerate(state.locals):
-        if isinstance(value, SymMaybe):
-            vm.set_local(slot, bound_value(vm, value))
-    if any(isinstance(value, SymMaybe) for value in vm.state.stack):
-        stack = (bound_value(vm, v) if isinstance(v, SymMaybe) else v for v in vm.state.stack)
-        vm.state = vm.state.with_stack(tuple(stack))
 
 
 class _Left:

@@ -434,3 +434,14 @@ def chosen(
         )
 
     return assemble(vm, kind, new_node)
+
+
+def complete_locals(vm: Machine) -> None:
+    """Before a break: a local that may have no value has one, or the graph fails; `Completer` of the machine."""
+    state = vm.state
+    for slot, value in enumerate(state.locals):
+        if isinstance(value, SymMaybe):
+            vm.set_local(slot, bound_value(vm, value))
+    if any(isinstance(value, SymMaybe) for value in vm.state.stack):
+        stack = (bound_value(vm, v) if isinstance(v, SymMaybe) else v for v in vm.state.stack)
+        vm.state = vm.state.with_stack(tuple(stack))
