@@ -179,7 +179,7 @@ SENTENCES = [
         "x == nan",
         [(roots(OTHER_NAN), f"x == nan was expected {LINE}, got another nan")],
     ),
-    (guard("EQUALS", X, "a" * 500), f"x == '{'a' * 37}...{'a' * 38}'", []),
+    (guard("EQUALS", X, "a" * 500), f"x == '{'a' * 21}...{'a' * 22}'", []),
     (
         guard("ABSENT", GLOBALS, "len"),
         "there is no name len in globals()",

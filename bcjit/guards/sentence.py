@@ -61,7 +61,7 @@ _NAMED: Final[dict[SourceKind, Callable[[str, Source], str]]] = {
 }
 
 _short = reprlib.Repr()
-_short.maxstring = _short.maxother = _short.maxlong = 80
+_short.maxstring = _short.maxother = _short.maxlong = 48
 _short.maxtuple = 12
 
 
