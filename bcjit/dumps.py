@@ -4,7 +4,7 @@ Nothing that goes wrong here reaches the program: what cannot be written is logg
 """
 
 # pathlib takes longer to import than most modules of this package.
-# ruff: noqa: PTH103, PTH112, PTH123
+# ruff: noqa: PTH100, PTH103, PTH112, PTH123
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ __all__ = ["LIMIT", "write"]
 LIMIT: Final = 1000
 _LONGEST_NAME: Final = 80
 _numbers: Final = itertools.count()
+# Where each setting leads to: to the same folder when the program has gone to another one.
+_folders: Final[dict[str, str]] = {config.dump: os.path.abspath(config.dump)}
 
 
 def write(name: str, files: Mapping[str, str]) -> str | None:
@@ -35,9 +37,10 @@ def write(name: str, files: Mapping[str, str]) -> str | None:
     files
         Texts by file name. Empty ones are left out.
     """
-    safe = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_")[:_LONGEST_NAME] or "unnamed"
+    safe = re.sub(r"[^A-Za-z0-9_]+", "_", name)[:_LONGEST_NAME] or "unnamed"
     try:
-        folder = _new_folder(f"{config.dump}/{safe}-{os.getpid()}")
+        parent = _folders.setdefault(config.dump, os.path.abspath(config.dump))
+        folder = _new_folder(f"{parent}/{safe}-{os.getpid()}")
         if folder is None:
             message = "BCJIT_DUMP: %d folders are written, no more are"
             once(get_logger("capture"), "dump limit", message, LIMIT)

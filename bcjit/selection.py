@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from bcjit.errors import ArgumentError
 
-__all__ = ["Selection", "selected"]
+__all__ = ["Selection", "choosing", "selected"]
 
 VARIABLE: Final = "BCJIT_ONLY"
 # Of longer ranges of nodes not each one is told.
@@ -55,6 +56,11 @@ class Selection:
             self.tell(part=number, **words)
         return number in self.parts
 
+    @property
+    def seen(self) -> tuple[Hashable, ...]:
+        """The keys of the parts that came up, by number."""
+        return tuple(self._numbers)
+
     def takes_nodes(self, count: int) -> tuple[int, range]:
         """Return the number of the first of the next nodes, and which of them are chosen, counted from it."""
         first = self._count
@@ -92,5 +98,20 @@ def _from_environment() -> Selection | None:
     return Selection(text) if text else None
 
 
-# None: everything is.
-selected: Final[Selection | None] = _from_environment()
+# The last one holds; None: everything is chosen.
+_active: Final[list[Selection | None]] = [_from_environment()]
+
+
+def selected() -> Selection | None:
+    """Return the choice that holds, None where everything is chosen."""
+    return _active[-1]
+
+
+@contextmanager
+def choosing(selection: Selection) -> Iterator[Selection]:
+    """Let a choice hold for what is compiled in the ``with`` block, in all threads."""
+    _active.append(selection)
+    try:
+        yield selection
+    finally:
+        _active.remove(selection)

@@ -17,7 +17,7 @@ from bcjit import backends, selection
 from bcjit.__main__ import main
 from bcjit.debugging.bisect import EQUAL, FOUND, NOT_REPEATABLE, Bisection, Run
 from bcjit.errors import ArgumentError
-from bcjit.selection import Selection
+from bcjit.selection import Selection, choosing
 
 ROOT = Path(__file__).parents[1]
 
@@ -116,7 +116,7 @@ def test_unreadable_choice_is_named(text):
         Selection(text)
 
 
-def test_only_the_chosen_nodes_go_to_the_backend(monkeypatch, tmp_path):
+def test_only_the_chosen_nodes_go_to_the_backend(tmp_path):
     """A graph of six nodes: none, some and all of them; the results are the same."""
 
     def f(x):
@@ -127,11 +127,11 @@ def test_only_the_chosen_nodes_go_to_the_backend(monkeypatch, tmp_path):
         file = tmp_path / "told"
         file.unlink(missing_ok=True)
         chosen = Selection(f"{text},to={file}")
-        monkeypatch.setattr("bcjit.compiler.compile.selected", chosen)
         backend = Counting()
         compiled = bcjit.compile(f, backend=backend)
-        for _ in range(2):
-            assert np.array_equal(compiled(x), f(x))
+        with choosing(chosen):
+            for _ in range(2):
+                assert np.array_equal(compiled(x), f(x))
         assert backend.counts == wanted
         rows = [ast.literal_eval(line) for line in file.read_text().splitlines()]
         assert rows[0]["function"].endswith("f")
@@ -148,7 +148,7 @@ def test_only_the_chosen_nodes_go_to_the_backend(monkeypatch, tmp_path):
         )
 
 
-def test_graph_that_writes_is_not_cut(monkeypatch, tmp_path):
+def test_graph_that_writes_is_not_cut(tmp_path):
     """What fails behind the write can be resumed, whatever is chosen."""
 
     def f(x, y):
@@ -157,10 +157,13 @@ def test_graph_that_writes_is_not_cut(monkeypatch, tmp_path):
 
     file = tmp_path / "told"
     for text, wanted in (("nodes=0:0", []), ("nodes=0:1", [3])):
-        monkeypatch.setattr("bcjit.compiler.compile.selected", Selection(f"{text},to={file}"))
         backend = Counting()
         x = np.zeros(2)
-        with np.errstate(divide="warn"), pytest.warns(RuntimeWarning, match="divide by zero"):
+        with (
+            choosing(Selection(f"{text},to={file}")),
+            np.errstate(divide="warn"),
+            pytest.warns(RuntimeWarning, match="divide by zero"),
+        ):
             assert bcjit.compile(f, backend=backend)(x, np.zeros(2))[0] == -np.inf
         assert x.tolist() == [1.0, 1.0]
         assert backend.counts == wanted
@@ -177,16 +180,16 @@ class Counting:
         return backends.eager(graph, examples)
 
 
-def test_parts_that_are_not_chosen_run_plain(monkeypatch):
+def test_parts_that_are_not_chosen_run_plain():
     def f(x):
         y = x + 1.0
         bcjit.graph_break()
         return y * 2.0
 
-    monkeypatch.setattr("bcjit.compiler.compile.selected", Selection("parts=0:1"))
     compiled = bcjit.compile(f)
-    for _ in range(2):
-        assert compiled(np.ones(2)).tolist() == [4.0, 4.0]
+    with choosing(Selection("parts=0:1")):
+        for _ in range(2):
+            assert compiled(np.ones(2)).tolist() == [4.0, 4.0]
     assert [graph.count for graph in compiled.graphs] == [1]
 
 

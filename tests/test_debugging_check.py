@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import doctest
 import functools
 import itertools
@@ -216,6 +217,33 @@ def test_fault_around_the_graphs_blames_no_node(monkeypatch):
     assert not result
     assert result.node is None
     assert "BCJIT_DUMP" in str(result)
+
+
+def test_part_that_is_compiled_wrongly_is_told(monkeypatch):
+    from bcjit.compiler import compile as module  # noqa: PLC0415 - to break it
+
+    def parts(x):
+        y = x + 1.0
+        bcjit.graph_break()
+        z = y * 2.0
+        bcjit.graph_break()
+        return z.sum(), 77
+
+    real = module.build_residual
+
+    def wrongly(*args):
+        made = real(*args)
+        consts = tuple(78 if value == 77 else value for value in made.code.co_consts)
+        return dataclasses.replace(made, code=made.code.replace(co_consts=consts))
+
+    monkeypatch.setattr(module, "build_residual", wrongly)
+    result = bcjit.check(parts, X)
+    assert not result
+    assert result.node is None
+    line = parts.__code__.co_firstlineno + 4
+    assert f"The rest of the function that begins at test_debugging_check.py:{line} is" in str(
+        result
+    )
 
 
 def test_what_is_not_repeatable_is_told_and_nothing_is_blamed():

@@ -132,6 +132,17 @@ def test_dump_of_one_process_has_an_end(tmp_path, monkeypatch, channels):
     assert sum("no more are" in text for text in channels("capture")) == 1
 
 
+def test_dumps_stay_in_one_folder_when_the_program_goes_to_another(
+    tmp_path, fresh_numbers, monkeypatch
+):
+    for place in ("first", "second"):
+        (tmp_path / place).mkdir()
+        monkeypatch.chdir(tmp_path / place)
+        with bcjit.config.override(dump="a relative folder"):
+            dumps.write(place, {"a": "1"})
+    assert len(list((tmp_path / "first" / "a relative folder").iterdir())) == 2
+
+
 def test_dump_takes_the_next_number_where_a_folder_is(tmp_path, monkeypatch):
     with bcjit.config.override(dump=str(tmp_path)):
         monkeypatch.setattr(dumps, "_numbers", iter([0]))

@@ -36,7 +36,7 @@ from bcjit.guards import (
     ordered,
 )
 from bcjit.logs import get_logger, once
-from bcjit.selection import selected
+from bcjit.selection import Selection, selected
 from bcjit.symbolic_vm import (
     REASONS,
     BreakExit,
@@ -214,7 +214,8 @@ class FunctionCompiler:
     def _compile(
         self, part: _core.Part, spec: PartSpec, func: FunctionType, closure: Closure, values: Values
     ) -> _core.Entry | None:
-        if selected is not None and not _is_selected(spec):
+        selection = selected()
+        if selection is not None and not _is_selected(spec, selection):
             part.skip = True
             return None
         generation = self.generation
@@ -359,12 +360,11 @@ def _is_judged(compiler: FunctionCompiler, spec: PartSpec) -> bool:
     return whole and config.cost_model and compiler.backend_name == "auto"
 
 
-def _is_selected(spec: PartSpec) -> bool:
+def _is_selected(spec: PartSpec, selection: Selection) -> bool:
     """Whether a bisection wants this part compiled."""
-    assert selected is not None
     line = _line_of(spec)
     words = {"file": line.filename, "line": line.lineno, "function": line.function}
-    return selected.takes_part((line, spec.offset), **words)
+    return selection.takes_part((line, spec.offset), **words)
 
 
 def _line_of(spec: PartSpec) -> SourceLine:
@@ -388,8 +388,9 @@ def _run_backend(chosen: str | backends.Backend, found: Capture) -> Callable[...
     if config.optimize and getattr(backend, "optimizes", False):
         optimize(graph)
     examples = [found.input_values[node] for node in graph.inputs]
-    if selected is not None:
-        backend = backends.narrowed(backend, selected)
+    selection = selected()
+    if selection is not None:
+        backend = backends.narrowed(backend, selection)
     return backends.checked(backend, graph, backends.run_backend(backend, graph, examples))
 
 

@@ -6,18 +6,19 @@ import functools
 import inspect
 import linecache
 import types
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import Any, cast
 
 from bcjit.api import compile as compile_function
 from bcjit.backends import Backend, backend_name, get_backend
 from bcjit.callables import CompiledCallable, CompiledFunction, PlainFunction, backend_of
 from bcjit.debugging.compare import show
-from bcjit.debugging.observe import Call, observe, unlike
+from bcjit.debugging.observe import Call, Observation, observe, unlike
 from bcjit.debugging.replay import Blame, Watch
 from bcjit.errors import ArgumentTypeError, BackendError, SourceLine
 from bcjit.fx_graph import Node
 from bcjit.records import dataclass
+from bcjit.selection import Selection, choosing
 
 __all__ = ["CheckResult", "run_check"]
 
@@ -149,7 +150,9 @@ class _Checker:
         if not found:
             return self.say(equal=True, reason=what)
         broken = isinstance(other.value, BackendError)
-        return self.say(equal=False, differences=found, reason="" if broken else _NO_NODE)
+        return self.say(
+            equal=False, differences=found, reason="" if broken else self.part_blamed(plain)
+        )
 
     def blamed(self) -> Blame | None:
         """Run once more, each graph beside the reference."""
@@ -160,6 +163,27 @@ class _Checker:
             if watch.blame is not None:
                 break
         return watch.blame
+
+    def part_blamed(self, plain: Observation) -> str:
+        """Compile more and more of the parts; say with which one the difference begins."""
+        wrong, seen = self.with_parts(plain, "")
+        if not wrong or self.with_parts(plain, "parts=0:0")[0]:
+            return _NO_NODE
+        good, bad = 0, len(seen)
+        while bad - good > 1:
+            middle = (good + bad) // 2
+            wrong, _ = self.with_parts(plain, f"parts=0:{middle}")
+            good, bad = (good, middle) if wrong else (middle, bad)
+        line, offset = cast("tuple[SourceLine, int | None]", seen[bad - 1])
+        which = "function" if offset is None else "rest of the function"
+        return f"The {which} that begins at {line} is compiled wrongly. {_NO_NODE}"
+
+    def with_parts(self, plain: Observation, choice: str) -> tuple[bool, tuple[Hashable, ...]]:
+        """Say whether the function differs with some of its parts compiled, and which parts came up."""
+        with choosing(Selection(choice)) as selection:
+            compiled = compile_function(self.call.function, backend=get_backend(self.backend))
+            wrong = any(unlike(plain, observe(self.call, compiled)) for _ in range(2))
+        return wrong, selection.seen
 
     def say(
         self,

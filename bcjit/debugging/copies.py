@@ -35,6 +35,8 @@ _LINE: Final = 64
 def copy_of(world: T) -> T:
     """Return a deep copy of anything; arrays that share memory do so in the copy, at the same distances.
 
+    That holds for arrays of exact type and of no objects; others are copied one by one, as ``copy.deepcopy`` does. Modules are not copied.
+
     Parameters
     ----------
     world

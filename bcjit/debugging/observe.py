@@ -87,7 +87,7 @@ def observe(call: Call, compiled: Callable[..., Any] | None = None) -> Observati
         warnings.simplefilter("always")
         try:
             value = function(*args, **kwargs)
-        except Exception as caught:  # noqa: BLE001 - whatever it is, the other run must raise it too
+        except (Exception, SystemExit) as caught:  # noqa: BLE001 - whatever it is, the other run must raise it too
             value = error = caught
         streams = _streams()
     return Observation(
