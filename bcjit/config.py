@@ -52,6 +52,11 @@ FIELDS: Final[Mapping[str, Field]] = {
         'under backend="auto", run plain what is measured to be slower compiled',
         env="BCJIT_COST_MODEL",
     ),
+    "progress": Field(
+        True,
+        "show in the terminal what `python -m bcjit run` compiles while that takes long",
+        env="BCJIT_PROGRESS",
+    ),
     "dump": Field(
         "", "folder into which what becomes of each part is written; empty: none", env="BCJIT_DUMP"
     ),
@@ -96,6 +101,7 @@ class Config:
     optimize: bool
     capture_limit: int
     cost_model: bool
+    progress: bool
     dump: str
 
     def __init__(self, environ: Mapping[str, str]) -> None:

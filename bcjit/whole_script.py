@@ -25,6 +25,7 @@ from bcjit.config import config
 from bcjit.errors import BackendError, InternalError, SourceLine
 from bcjit.frame_hook import is_eligible, shows_arrays, why_unsupported
 from bcjit.logs import get_logger, once
+from bcjit.progress import Progress
 from bcjit.records import dataclass
 
 _UNSUPPORTED: Final = why_unsupported()
@@ -157,11 +158,14 @@ class ScriptCompiler(FunctionCompiler):  # type: ignore[misc,unused-ignore]  # o
     The code is a copy: the original, whose slot holds the part, could else never be freed.
     """
 
-    def __init__(self, code: types.CodeType, backend: str, report: Report) -> None:
+    def __init__(
+        self, code: types.CodeType, backend: str, report: Report, progress: Progress
+    ) -> None:
         settings = Settings(inlines_compiled=False)
         super().__init__(code.replace(), backend, fullgraph=False, settings=settings)
         self.line = _line_of(code)
         self.report = report
+        self.progress = progress
         self.nodes = 0
 
     def for_callee(self, code: types.CodeType) -> None:
@@ -175,6 +179,7 @@ class ScriptCompiler(FunctionCompiler):  # type: ignore[misc,unused-ignore]  # o
             return None
         before = len(self.cache.entries)
         try:
+            self.progress.begin(self.line)
             entry = super().on_miss(part, func, closure, values)
         except BackendError as error:
             if config.strict:
@@ -183,10 +188,16 @@ class ScriptCompiler(FunctionCompiler):  # type: ignore[misc,unused-ignore]  # o
             self.first.skip = True
             self.report.leave(self.line, str(error))
             return None
+        finally:
+            self.progress.end()
         self._note(self.cache.entries[before:])
         if not self.nodes and self.cache.captures >= _FRUITLESS:
             self.first.skip = True
         return entry
+
+    def begins(self, step: str) -> None:
+        """Tell those who wait."""
+        self.progress.step(step)
 
     def _note(self, entries: list[CacheEntry]) -> None:
         record = self.report.record(self.line)
@@ -220,9 +231,10 @@ def _line_of(code: types.CodeType) -> SourceLine:
 class Chooser:
     """Asked by the watch about code that nothing is known of."""
 
-    def __init__(self, backend: str, report: Report) -> None:
+    def __init__(self, backend: str, report: Report, progress: Progress | None = None) -> None:
         self.backend = backend
         self.report = report
+        self.progress = Progress() if progress is None else progress
 
     def __call__(
         self, code: types.CodeType, func: types.FunctionType, values: tuple[object, ...], asked: int
@@ -256,7 +268,7 @@ class Chooser:
                 return None
             self.report.without_arrays += 1
             return False
-        compiler = ScriptCompiler(code, self.backend, self.report)
+        compiler = ScriptCompiler(code, self.backend, self.report, self.progress)
         why = compiler.refusal
         if why is None:
             return compiler.first
@@ -295,10 +307,12 @@ def run(target: Target, backend: str, *, report: bool) -> None:
     # The first to be registered is the last to be called.
     atexit.register(_end, found if report else None, os.getpid())
     os.register_at_fork(after_in_child=_core.watch_forked)
+    progress = Progress()
+    os.register_at_fork(after_in_parent=progress.give_up, after_in_child=progress.give_up)
     start = _prepare(target)
     main = sys.modules["__main__"]  # its namespace is that of frames that still run
     sys.modules["__main__"] = _fresh_main(main)
-    _core.watch(Chooser(backend, found))
+    _core.watch(Chooser(backend, found, progress))
     if start():
         _fail()
 

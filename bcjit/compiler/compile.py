@@ -256,6 +256,9 @@ class FunctionCompiler:
                 self.cache.entries.remove(made.tag)
         return made
 
+    def begins(self, step: str) -> None:
+        """Say that a step of a compilation begins that may take long; a subclass shows it."""
+
     # ------------------------------------------------------------------ an entry
     def _make_entry(self, found: Capture, times: Times) -> _core.Entry | None:
         cause = found.end.cause if isinstance(found.end, BreakExit) else None
@@ -325,6 +328,7 @@ class FunctionCompiler:
             found.graph.output(outputs)
             artifacts.captured(found.graph)
             records, end = _records(found)
+            self.begins(f"backend {self.backend_name}")
             with timed(record.times, "backend"):
                 function = _run_backend(self.backend, found)
             artifacts.compiled(found.graph, function)
