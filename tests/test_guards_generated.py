@@ -389,7 +389,7 @@ def draw_guard(draw, where):
             expected = dtype, value.ndim if type(value) is np.ndarray else draw(st.integers(0, 2))
         case GuardKind.ABSENT:
             expected = draw(keys)
-        case GuardKind.PRESENT:
+        case GuardKind.PRESENT | GuardKind.OTHER_ARRAY:
             expected = None
         case GuardKind.NO_INSTANCE_ATTR:
             expected = draw(names)

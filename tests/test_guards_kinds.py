@@ -771,6 +771,18 @@ GUARDS = {
             guard("UNBOUND_CELL", step("CELL_OF", INNER_CLOSURE, NUMBER_CELL)), [], [roots(CLOSED)]
         ),
     ],
+    GuardKind.OTHER_ARRAY: [
+        Sample(
+            guard("OTHER_ARRAY", X),
+            one_array(object, "U3", "S2", ">f8", ">i2", "M8[s]", "m8[D]", "i4,f4", "V3"),
+            [
+                *one_array("?", "i1", "u8", "f2", "f8", "g", "c8", "G", np.longlong),
+                roots(3),
+                roots(np.float64(1)),
+                roots(np.zeros(2, object).view(ArraySub)),
+            ],
+        )
+    ],
     GuardKind.PRESENT: [
         Sample(guard("PRESENT", step("ITEM", X, "k")), [roots({"k": None})], [roots({}), roots(3)]),
         Sample(

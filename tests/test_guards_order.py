@@ -82,6 +82,7 @@ def test_no_relation_is_lost_that_the_others_do_not_imply(guards, sizes):
 ESTABLISHING = (
     GuardKind.TYPE,
     GuardKind.ARRAY,
+    GuardKind.OTHER_ARRAY,
     GuardKind.IDENTITY,
     GuardKind.EQUALS,
     GuardKind.KEYS,
@@ -128,6 +129,7 @@ def test_the_first_of_equal_guards_stays_with_its_line():
 TEXT = step("ATTR", X, "name")
 IMPLIED = {
     "type of an array": ([guard("ARRAY", X, F8)], guard("TYPE", X, np.ndarray)),
+    "type of another array": ([guard("OTHER_ARRAY", X)], guard("TYPE", X, np.ndarray)),
     "type of a constant": ([guard("EQUALS", X, "a")], guard("TYPE", X, str)),
     "type of a dict": ([guard("KEYS", X, ("a",))], guard("TYPE", X, dict)),
     "type of a ufunc": ([guard("IDENTITY", X, Identity(np.add))], guard("TYPE", X, np.ufunc)),

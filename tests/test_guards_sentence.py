@@ -223,6 +223,20 @@ SENTENCES = [
         ],
     ),
     (
+        guard("OTHER_ARRAY", X),
+        "x is an array of something else than plain numbers",
+        [
+            (
+                roots(np.ones((2, 2))),
+                f"x: an array of something else than plain numbers was expected {LINE}, got a float64 array of 2 dimensions",
+            ),
+            (
+                roots(3),
+                f"x: an array of something else than plain numbers was expected {LINE}, got 3",
+            ),
+        ],
+    ),
+    (
         guard("PRESENT", step("ITEM", X, "k")),
         "x['k'] exists",
         [

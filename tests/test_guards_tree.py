@@ -221,6 +221,7 @@ def every_kind():
         guard("EQUALS", step("CELL_OF", step("MEMBER", arg(2, "f"), "closure"), 0), 5),
         guard("UNBOUND_CELL", Source(SourceKind.CELL, (0, "c"))),
         guard("PRESENT", step("MEMBER", arg(2, "f"), "code")),
+        guard("OTHER_ARRAY", step("ITEM", arg(3, "d"), "names")),
         guard("IDENTITY", Source(SourceKind.BUILTIN, "len"), Identity(len)),
         guard(
             "IDENTITY",
@@ -235,7 +236,12 @@ def every_kind():
     ]
     return (
         guards,
-        (model, slots, function, {"static": staticmethod(plain), Hostile(lambda: None): 1}),
+        (
+            model,
+            slots,
+            function,
+            {"static": staticmethod(plain), "names": np.array(["a"]), Hostile(lambda: None): 1},
+        ),
         (types.CellType(),),
     )
 

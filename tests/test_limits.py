@@ -193,6 +193,7 @@ HINTS = [
     ),
     (guard("SAME_OBJECT", X, (Y, True)), "x and y always as one or always apart"),
     (guard("OVERLAP", X, (Y, False)), "x and y always as one or always apart"),
+    (guard("OTHER_ARRAY", X), "convert x to numbers"),
     (guard("PRESENT", X), "a value at x in every call"),
 ]
 

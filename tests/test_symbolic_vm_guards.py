@@ -13,7 +13,7 @@ from collections import namedtuple
 
 import numpy as np
 import pytest
-from pictures import Painter
+from facts_kit import agree, captures
 
 import bcjit
 from bcjit.config import config
@@ -23,30 +23,6 @@ from bcjit.guards import GuardKind
 @pytest.fixture(autouse=True)
 def _strict():
     config.strict = True
-
-
-def captures(compiled):
-    """Return how many captures a compiled function has led to."""
-    return sum(cache.captures for cache in compiled._caches)
-
-
-def look(value):
-    return Painter().paint(value, "value")
-
-
-def agree(compiled, fn, *args, **kwargs):
-    """Call both and compare; return whether a capture was needed."""
-    before = captures(compiled)
-    got = outcome(compiled, *args, **kwargs)
-    assert got == outcome(fn, *args, **kwargs)
-    return captures(compiled) > before
-
-
-def outcome(fn, *args, **kwargs):
-    try:
-        return look(fn(*args, **kwargs))
-    except Exception as error:
-        return type(error), str(error)
 
 
 # ---------------------------------------------------------------------- what is not used

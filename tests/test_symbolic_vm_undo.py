@@ -132,11 +132,17 @@ class Giving(dict):
         def counted(vm, frame, instruction):
             self.left -= op not in PROLOGUE
             over = self.left < 0  # a call counts before what is inlined in it
-            leave = handler(vm, frame, instruction)
+            leave = broke = None
+            try:
+                leave = handler(vm, frame, instruction)
+            except GraphBreak as cause:
+                broke = cause  # for a reason of its own, for which some guards would stay
             starts = frame.listing.group_at(instruction.offset)[0] is instruction
             before = vm.positions[-1].state.stack
             if over and starts and op not in PROLOGUE and not any(map(holds_cell, before)):
                 raise GraphBreak(LIMIT)
+            if broke is not None:
+                raise broke
             return leave
 
         return counted

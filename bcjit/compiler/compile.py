@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping
 from types import CellType, CodeType, FunctionType
-from typing import Final
 
 from bcjit import _core, backends
 from bcjit.bytecode import CannotResume, Listing, decode, leads_to_raise, resume_code
@@ -38,6 +37,7 @@ from bcjit.guards import (
 from bcjit.logs import get_logger, once
 from bcjit.selection import Selection, selected
 from bcjit.symbolic_vm import (
+    RAISING,
     REASONS,
     BreakExit,
     Capture,
@@ -408,15 +408,12 @@ def _only_raises(found: Capture) -> bool:
     end = found.end
     if not isinstance(end, BreakExit):
         return False
-    return end.cause.reason.code in _RAISING or leads_to_raise(found.frame.listing, end.state.index)
+    return end.cause.reason.code in RAISING or leads_to_raise(found.frame.listing, end.state.index)
 
 
 def _takes_frame(found: Capture) -> bool:
     """Whether a part takes its frame, or its namespace: it must be the function's last, so it runs plain."""
     return isinstance(found.end, BreakExit) and found.end.cause.reason.code == "BRK026"
-
-
-_RAISING: Final = ("BRK009", "BRK014", "BRK015")
 
 
 def _records(found: Capture) -> tuple[dict[Node, Record | None], Record | None]:

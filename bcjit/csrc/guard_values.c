@@ -109,6 +109,16 @@ bool bcjit_same_dtype(PyArray_Descr *found, const GuardRow *row)
     }
 }
 
+bool bcjit_is_other_array(PyObject *value)
+{
+    if (!Py_IS_TYPE(value, bcjit_array_type)) {
+        return false;
+    }
+    PyArray_Descr *descr = PyArray_DESCR((PyArrayObject *)value);
+    bool number = PyTypeNum_ISBOOL(descr->type_num) || PyTypeNum_ISNUMBER(descr->type_num);
+    return !number || !PyArray_ISNBO(descr->byteorder);
+}
+
 /* As get_array_memory_extents (NumPy's common/mem_overlap.c); empty arrays have none. */
 static void extents(PyArrayObject *array, npy_uintp *low, npy_uintp *high)
 {

@@ -103,6 +103,7 @@ static bool guard_holds(Check *check, GuardRow *row)
     case GUARD_ABSENT: return absent(check, row, value);
     case GUARD_NO_INSTANCE_ATTR: return no_instance_attr(check, row, value);
     case GUARD_KEYS: return bcjit_keys_hold(value, row->payload);
+    case GUARD_OTHER_ARRAY: return bcjit_is_other_array(value);
     default: break;
     }
     PyObject *other = bcjit_slot_object(check, &check->slots[row->other]);

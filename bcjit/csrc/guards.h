@@ -35,7 +35,7 @@ enum member {
 enum guard_kind {
     GUARD_TYPE, GUARD_IDENTITY, GUARD_EQUALS, GUARD_ARRAY, GUARD_ABSENT, GUARD_NO_INSTANCE_ATTR,
     GUARD_UNBOUND_CELL, GUARD_KEYS, GUARD_RELATION, GUARD_SAME_OBJECT, GUARD_OVERLAP,
-    GUARD_PRESENT, GUARD_KINDS
+    GUARD_PRESENT, GUARD_OTHER_ARRAY, GUARD_KINDS
 };
 
 /* bcjit.guards.compile.Operation */
@@ -170,6 +170,8 @@ int bcjit_guard_values_init(void);
 void bcjit_array_row(GuardRow *row);
 bool bcjit_is_dtype(PyObject *object);
 bool bcjit_equals_exactly(PyObject *found, PyObject *expected);
+/* An exact ndarray of anything but plain numbers. */
+bool bcjit_is_other_array(PyObject *value);
 bool bcjit_same_dtype(PyArray_Descr *found, const GuardRow *row);
 static inline bool bcjit_array_holds(const GuardRow *row, PyObject *value)
 {

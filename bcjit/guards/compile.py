@@ -199,6 +199,7 @@ _ROWS: Final[dict[GuardKind, Callable[[Guard, _Numbering], _Row]]] = {
     GuardKind.SAME_OBJECT: _pair,
     GuardKind.OVERLAP: _pair,
     GuardKind.PRESENT: _plain,
+    GuardKind.OTHER_ARRAY: _plain,
 }
 
 

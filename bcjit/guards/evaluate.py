@@ -342,7 +342,8 @@ def same_dtype(found: np.dtype[Any], expected: np.dtype[Any]) -> bool:
     return found.num in _COMPARED_NUMBERS and found == expected
 
 
-_PLAIN_NUMBERS: Final = frozenset(np.dtype(code).num for code in "?bBhHiIlLqQefdgFDGO")
+_NUMBERS: Final = frozenset(np.dtype(code).num for code in "?bBhHiIlLqQefdgFDG")
+_PLAIN_NUMBERS: Final = _NUMBERS | {np.dtype(object).num}
 _COMPARED_NUMBERS: Final = frozenset(np.dtype(code).num for code in "SUmM")
 
 
@@ -356,6 +357,12 @@ def _array(value: object, expected: Any, _roots: Roots) -> bool:
         return False
     dtype, ndim = expected
     return value.ndim == ndim and same_dtype(value.dtype, dtype)
+
+
+def _other_array(value: object, _expected: object, _roots: Roots) -> bool:
+    if type(value) is not np.ndarray:
+        return False
+    return value.dtype.num not in _NUMBERS or not value.dtype.isnative
 
 
 def _absent(value: object, expected: object, _roots: Roots) -> bool:
@@ -434,6 +441,7 @@ _HOLDS: Final[dict[GuardKind, Callable[[object, Any, Roots], bool]]] = {
     GuardKind.KEYS: _keys,
     GuardKind.SAME_OBJECT: _same_object,
     GuardKind.OVERLAP: _overlap,
+    GuardKind.OTHER_ARRAY: _other_array,
     GuardKind.PRESENT: lambda value, expected, _roots: True,  # it has been fetched
 }
 

@@ -42,6 +42,7 @@ class GuardKind(IntEnum):
     SAME_OBJECT = 9  # expected (other Source, bool)
     OVERLAP = 10  # expected (other Source, bool): memory extents of two exact ndarrays
     PRESENT = 11  # there is a value at the source, whatever it is
+    OTHER_ARRAY = 12  # exact ndarray of anything but plain numbers in the machine's byte order
 
 
 class _Dead:
@@ -240,6 +241,7 @@ _EXPECTED: Final[dict[GuardKind, tuple[Callable[[object], bool], str]]] = {
     GuardKind.SAME_OBJECT: (_is_flag_pair, "(Source, bool)"),
     GuardKind.OVERLAP: (_is_flag_pair, "(Source, bool)"),
     GuardKind.PRESENT: (lambda expected: expected is None, "None"),
+    GuardKind.OTHER_ARRAY: (lambda expected: expected is None, "None"),
 }
 
 _CELL_KINDS: Final = (SourceKind.CELL, SourceKind.CELL_OF)

@@ -65,6 +65,10 @@ _HINTS: Final[dict[GuardKind, Callable[[Guard], str]]] = {
         "bring {subject} to one dtype and number of dimensions before the call (astype, np.atleast_1d): each is"
         " compiled for"
     ),
+    GuardKind.OTHER_ARRAY: _of(
+        "convert {subject} to numbers in the machine's byte order before the call: what it holds is not captured, and"
+        " compiled for beside numbers"
+    ),
     GuardKind.ABSENT: _of(
         "let {subject} have {expected!r} always or never: both ways are compiled for"
     ),

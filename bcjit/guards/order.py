@@ -43,6 +43,7 @@ _RARITY: Final[dict[SourceKind, int]] = {
 # Kinds that say what a value is, so that going on through it means something, are 0: they come before what is behind.
 _COST: Final[dict[GuardKind, int]] = {
     GuardKind.ARRAY: 0,
+    GuardKind.OTHER_ARRAY: 0,
     GuardKind.TYPE: 0,
     GuardKind.IDENTITY: 0,
     GuardKind.EQUALS: 0,
@@ -99,7 +100,7 @@ def _without_mirrored(guards: Iterable[Guard]) -> list[Guard]:
 def _exact_type(guard: Guard) -> type | None:
     """Return the type that a value must have for a guard on it to hold, as far as that is known."""
     match guard.kind:
-        case GuardKind.ARRAY:
+        case GuardKind.ARRAY | GuardKind.OTHER_ARRAY:
             return np.ndarray
         case GuardKind.KEYS:
             return dict

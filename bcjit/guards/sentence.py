@@ -76,6 +76,13 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def _array_in_words(value: object) -> str:
+    """Return an array by what guards on arrays tell apart."""
+    if type(value) is not np.ndarray:
+        return _show(value)
+    return f"{with_article(str(value.dtype))} array of {_count(value.ndim, 'dimension')}"
+
+
 # What must hold
 
 
@@ -149,6 +156,9 @@ _DESCRIBE: Final[dict[GuardKind, Callable[[Guard], str]]] = {
     GuardKind.SAME_OBJECT: _describe_same_object,
     GuardKind.OVERLAP: _describe_overlap,
     GuardKind.PRESENT: lambda guard: f"{named(guard.source)} exists",
+    GuardKind.OTHER_ARRAY: lambda guard: (
+        f"{named(guard.source)} is an array of something else than plain numbers"
+    ),
 }
 
 
@@ -205,6 +215,11 @@ def _array_clash(guard: Guard, value: object, _roots: Roots) -> _Clash:
     )
 
 
+def _other_array_clash(guard: Guard, value: object, _roots: Roots) -> _Clash:
+    claim = f"{named(guard.source)}: an array of something else than plain numbers was expected"
+    return claim, _array_in_words(value)
+
+
 def _absent_clash(guard: Guard, _value: object, _roots: Roots) -> _Clash:
     if guard.source.kind in (SourceKind.GLOBALS, SourceKind.BUILTINS):
         return f"no name {guard.expected} in {named(guard.source)} was expected", "one"
@@ -249,6 +264,7 @@ _CLASH: Final[dict[GuardKind, Callable[[Guard, object, Roots], _Clash]]] = {
     GuardKind.ABSENT: _absent_clash,
     GuardKind.NO_INSTANCE_ATTR: _no_instance_attr_clash,
     GuardKind.KEYS: _keys_clash,
+    GuardKind.OTHER_ARRAY: _other_array_clash,
     GuardKind.SAME_OBJECT: _pair_clash,
     GuardKind.OVERLAP: _pair_clash,
 }
@@ -338,20 +354,16 @@ def failure(guard: Guard, roots: Roots) -> Failure:
         return Failure(what, what, what, why, f"{what}, as expected {relied}", guard, what)
     try:
         claim, found = _clash(guard, roots)
-        value = _array_found(guard, roots) if guard.kind is GuardKind.ARRAY else found
+        if guard.kind is GuardKind.ARRAY:
+            value = _array_in_words(fetch(guard.source, roots))
+        else:
+            value = found
     except Unavailable as error:
         reason = _unreadable(guard, roots, error)
         text = f"it was expected that {what} {relied}, but there is no such value now ({reason})"
         seen = f"no such value ({reason})"
         return Failure(what, what, seen, why, text, guard, seen)
     return Failure(what, claim, found, why, f"{claim} {relied}, got {found}", guard, value)
-
-
-def _array_found(guard: Guard, roots: Roots) -> str:
-    value = fetch(guard.source, roots)
-    if type(value) is not np.ndarray:
-        return _show(value)
-    return f"{with_article(str(value.dtype))} array of {_count(value.ndim, 'dimension')}"
 
 
 def sentence(guard: Guard, roots: Roots) -> str:

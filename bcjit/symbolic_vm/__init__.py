@@ -10,6 +10,7 @@ that are nodes), ``state`` and ``values`` (data), ``refusals`` and ``break_reaso
 from bcjit.symbolic_vm.break_reasons import REASONS
 from bcjit.symbolic_vm.calls import mark, marked
 from bcjit.symbolic_vm.capture import Capture, PartSpec, argument_count, capture
+from bcjit.symbolic_vm.given_up import RAISING
 from bcjit.symbolic_vm.handlers import BREAKS, CALL_OPS, HANDLERS
 from bcjit.symbolic_vm.loop_report import LoopReport
 from bcjit.symbolic_vm.machine import Settings
@@ -20,6 +21,7 @@ __all__ = [
     "BREAKS",
     "CALL_OPS",
     "HANDLERS",
+    "RAISING",
     "REASONS",
     "BreakExit",
     "Capture",

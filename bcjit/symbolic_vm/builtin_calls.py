@@ -22,6 +22,7 @@ from bcjit.symbolic_vm.attribute_writes import delete_attribute, set_attribute
 from bcjit.symbolic_vm.attributes import has_attribute
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.calls import builtin, call_setter, get, use_of_frame
+from bcjit.symbolic_vm.half_known import is_text, type_alone
 from bcjit.symbolic_vm.identity import pytype_of
 from bcjit.symbolic_vm.iterators import drain, each_left, is_iterator
 from bcjit.symbolic_vm.machine import Machine
@@ -156,6 +157,8 @@ HEAP_TYPE: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class of the program, which 
 @builtin(len)
 def _len(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     positional("len", args, kwargs, 1, 1)
+    if is_text(args[0]):
+        return length(vm, args[0])
     value = vm.realize(args[0])
     if isinstance(value, SymObject) and isinstance(vm.contents(value), Changes):
         return Known(None, len(dict_items(vm, value)))
@@ -304,6 +307,8 @@ def _classes(vm: Machine, value: SymValue) -> tuple[type, ...]:
 def _type(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     positional("type", args, kwargs, 1, 1)
     pytype = pytype_of(vm, args[0])
+    if type_alone(vm, args[0]) is not None:
+        return Known(None, pytype)
     value = vm.realize(args[0])
     if isinstance(value, SymNew):
         return value.cls
@@ -317,6 +322,8 @@ def _bool(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     positional("bool", args, kwargs, 0, 1)
     if not args:
         return Known(None, False)
+    if is_text(args[0]):
+        return Known(None, truth(vm, args[0]))
     value = vm.realize(args[0])
     if isinstance(value, SymScalar) and value.pytype is bool:
         return value

@@ -24,6 +24,7 @@ from bcjit.guards import Source, SourceKind
 from bcjit.lazy import Later
 from bcjit.symbolic_vm.attributes import bind_call, get_attribute, wrapped_function
 from bcjit.symbolic_vm.break_reasons import break_graph
+from bcjit.symbolic_vm.half_known import is_untouched
 from bcjit.symbolic_vm.instances import construct, is_plain_class
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import call_op, describe
@@ -195,7 +196,7 @@ def _call_known(
     if _is_hashable_builtin(target):
         rule = BUILTINS.get(target)
         if rule is not None:
-            given = [vm.realize(arg) if isinstance(arg, Lazy) else arg for arg in args]
+            given = [arg if is_untouched(arg) else vm.realize(arg) for arg in args]
             if has_union(given):
                 return over_kinds(vm, given, lambda args: rule(vm, tuple(args), kwargs))
             return rule(vm, args, kwargs)

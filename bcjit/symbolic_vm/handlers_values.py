@@ -77,8 +77,9 @@ def _unary_invert(vm: Machine, frame: Frame, instruction: Instruction) -> None:
 
 @handles(Op.TO_BOOL)
 def _to_bool(vm: Machine, frame: Frame, instruction: Instruction) -> None:
-    value = vm.realize(vm.pop())
+    value = vm.pop()
     if is_data(vm, value):
+        value = vm.realize(value)
         if _is_jump(frame.listing.instructions[vm.state.index]):
             if not vm.structured:
                 truth(vm, value)  # it breaks

@@ -10,6 +10,7 @@ import numpy as np
 import bcjit.symbolic_vm.break_reasons as because
 from bcjit.fx_graph import NodeKind
 from bcjit.symbolic_vm.break_reasons import break_graph
+from bcjit.symbolic_vm.half_known import is_untouched, type_alone
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import describe
 from bcjit.symbolic_vm.values import (
@@ -39,6 +40,9 @@ __all__ = ["holds_nan", "identical", "pytype_of", "same_object"]
 
 def pytype_of(vm: Machine, value: SymValue) -> type:
     """Return ``type(value)``, guarding it for a value from outside."""
+    alone = type_alone(vm, value)
+    if alone is not None:
+        return alone
     value = vm.realize(value)
     if isinstance(value, Known):
         return type(value.value)
@@ -89,9 +93,15 @@ def same_object(vm: Machine, left: SymValue, right: SymValue) -> bool | None:
         return True
     if isinstance(left, Lazy) and isinstance(right, Lazy) and not _is_singleton(left, right):
         return left.source == right.source or _same_place(vm, left, right)
+    if _differs_in_type_alone(vm, left, right) or _differs_in_type_alone(vm, right, left):
+        return False
     left, right = vm.realize(left), vm.realize(right)
     if left is right:
         return True
+    return _same_realized(vm, left, right)
+
+
+def _same_realized(vm: Machine, left: SymValue, right: SymValue) -> bool | None:
     if any(isinstance(one, SymUnion) for one in (left, right)):
         none = any(isinstance(one, Known) and one.value is None for one in (left, right))
         return False if none else None
@@ -115,6 +125,16 @@ def same_object(vm: Machine, left: SymValue, right: SymValue) -> bool | None:
     if any(isinstance(one, made) and one.source is None for one in (left, right)):
         return False  # one made here, and one from outside
     return None  # of equal numbers and texts, which are one object is the interpreter's business
+
+
+def _differs_in_type_alone(vm: Machine, one: SymValue, other: SymValue) -> bool:
+    """Whether the first is None or its like, and the other something of which then no more than the type is asked."""
+    if not is_untouched(other) or (isinstance(one, Lazy) and not _is_singleton(one, one)):
+        return False
+    known = vm.realize(one)
+    if not isinstance(known, Known) or type(known.value) not in _SINGLETONS:
+        return False
+    return type_alone(vm, other) is not None
 
 
 def _is_singleton(left: Lazy, right: Lazy) -> bool:

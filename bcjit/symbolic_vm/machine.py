@@ -33,6 +33,7 @@ from bcjit.records import dataclass, replace
 from bcjit.symbolic_vm.aliasing import Changed, holds_root, relation
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.finalisers import has_finaliser
+from bcjit.symbolic_vm.given_up import still_needed
 from bcjit.symbolic_vm.loop_report import How, LoopReport
 from bcjit.symbolic_vm.state import (
     BreakExit,
@@ -323,10 +324,10 @@ class Machine:
         except Undecidable:
             return None
 
-    def relation_guards(self) -> list[Guard]:
-        """Return the facts about symbolic integers as guards."""
+    def relation_guards(self, first: int = 0) -> list[Guard]:
+        """Return the facts about symbolic integers as guards, from the first of these on."""
         found = []
-        for fact, line in zip(self.env.facts, self.fact_lines, strict=True):
+        for fact, line in zip(self.env.facts[first:], self.fact_lines[first:], strict=True):
             if not fact.symbols() <= self.symbol_sources.keys():
                 continue  # assumed of what is counted in the graph: see `ShapeEnv.assume`
             symbols = tuple(
@@ -677,7 +678,7 @@ class Machine:
                 callee = self.callee
                 if frame.inlined or region.nested:
                     raise
-                self.truncate(mark)
+                self._give_up(mark, cause)
                 self._must_be_whole()
                 self.end_position = self.positions[-1]
                 # A fresh one: the traceback of the other holds frames, and with them the user's objects.
@@ -688,6 +689,16 @@ class Machine:
                 self.end_position = self.positions[-1]
                 return leave
         return FallExit(self.state)
+
+    def _give_up(self, mark: Mark, cause: GraphBreak) -> None:
+        """Go back to before the present instruction, but rely on what it was given up for."""
+        self.fact_lines.extend([self.line] * (len(self.env.facts) - len(self.fact_lines)))
+        recorded = [*self.guards[mark.guards :], *self.relation_guards(mark.fact_lines)]
+        self.truncate(mark)
+        for guard in still_needed(recorded, cause.reason.code):
+            if guard not in self._guarded:
+                self._guarded.add(guard)
+                self.guards.append(guard)
 
     def _must_be_whole(self) -> None:
         """Capture anew, without a loop behind which a local would have to be made again that is not known here."""

@@ -16,6 +16,7 @@ import bcjit.symbolic_vm.break_reasons as because
 from bcjit import ops
 from bcjit.dims import Dim, Expr, Relation, RelationOp, floor_divide
 from bcjit.symbolic_vm.break_reasons import break_graph
+from bcjit.symbolic_vm.half_known import is_filled, is_text, text_length
 from bcjit.symbolic_vm.identity import holds_nan, same_object
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import call_op, call_scalar, describe, no_rule
@@ -472,6 +473,9 @@ def contains(vm: Machine, item: SymValue, container: SymValue) -> SymValue:
 
 def truth(vm: Machine, value: SymValue) -> bool:
     """Return ``bool(value)`` if it is known without running the graph, else break."""
+    filled = is_filled(vm, value)
+    if filled is not None:
+        return filled
     value = vm.realize(value)
     if isinstance(value, Known):
         if type(value.value) in _FOLDABLE:
@@ -498,6 +502,8 @@ def truth(vm: Machine, value: SymValue) -> bool:
 
 def is_data(vm: Machine, value: SymValue) -> bool:
     """Whether the truth of a value depends on what the graph computes."""
+    if is_text(value):
+        return False
     value = vm.realize(value)
     if isinstance(value, SymScalar) and isinstance(value.payload, Expr):
         return vm.ask(Relation("!=", value.payload, 0)) is None
@@ -506,6 +512,9 @@ def is_data(vm: Machine, value: SymValue) -> bool:
 
 def length(vm: Machine, value: SymValue) -> SymValue:
     """``len(value)``."""
+    size = text_length(vm, value)
+    if size is not None:
+        return Known(None, size)
     value = vm.realize(value)
     if isinstance(value, SymView):
         value = value.owner

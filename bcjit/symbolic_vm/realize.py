@@ -162,9 +162,11 @@ def _dict(vm: Machine, value: Lazy) -> SymValue:
 def _array(vm: Machine, value: Lazy) -> SymValue:
     array = value.obj
     assert isinstance(array, np.ndarray)
-    if array.dtype.kind not in NUMERIC_KINDS or not array.dtype.isnative:
-        return _instance(vm, value)
     source = _source(value)
+    if array.dtype.kind not in NUMERIC_KINDS or not array.dtype.isnative:
+        # Not its type alone: what is made for such an array must not serve those that can be captured.
+        vm.guard(GuardKind.OTHER_ARRAY, source, None)
+        return SymInstance(source, np.ndarray, array, vm.number_of(array))
     vm.guard(GuardKind.ARRAY, source, (array.dtype, array.ndim))
     name = input_name(source)
     shape = []
