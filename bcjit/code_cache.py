@@ -286,7 +286,7 @@ class CodeCache:
         return LimitNote(
             limit="cache_limit",
             allowed=config.cache_limit,
-            line=SourceLine(spec.code.co_filename, spec.line, spec.code.co_qualname),
+            line=spec.source_line,
             guard=worst.failure.guard,
             relied=worst.failure.relied,
             seen=tuple(worst.seen),

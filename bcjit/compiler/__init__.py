@@ -1,6 +1,6 @@
 """From a frame to a cache entry: the only package that joins capture, backends, guards and residual code.
 
-``compile`` (what happens on a miss), ``recipes`` (how live values are made again, as data), ``residual`` (recipes to bytecode), ``restore`` and
+``compile`` (what happens on a miss), ``entry`` (from a capture to an entry), ``recipes`` (how live values are made again, as data), ``residual`` (recipes to bytecode), ``restore`` and
 ``bailout`` (recipes run when a graph fails), ``error_state`` (NumPy's warnings while a graph runs).
 """
 

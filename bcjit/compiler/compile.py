@@ -7,42 +7,29 @@ a bug of ours: it is logged once and the frame runs plain (raised under ``config
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
 from types import CellType, CodeType, FunctionType
 
 from bcjit import _core, backends
-from bcjit.bytecode import CannotResume, Listing, decode, leads_to_raise, resume_code
-from bcjit.code_cache import CacheEntry, CodeCache, Problem, Times
-from bcjit.compiler.artifacts import Artifacts
-from bcjit.compiler.bailout import BailOuts, Record, make_record
+from bcjit.bytecode import CannotResume, Listing, decode, resume_code
+from bcjit.code_cache import CodeCache, Problem, Times
+from bcjit.compiler.entry import make_entry
 from bcjit.compiler.foreign import traceback_from_elsewhere
-from bcjit.compiler.hand_over import cut_guard
-from bcjit.compiler.idle_loops import idle_loop, loop_code
 from bcjit.compiler.misses import note_miss, note_part_limit
-from bcjit.compiler.overlap import overlap_guards
-from bcjit.compiler.recipes import CannotRebuild, FromSource
-from bcjit.compiler.residual import build_residual, continuations_end
-from bcjit.compiler.restore import symbols_of
+from bcjit.compiler.recipes import CannotRebuild
 from bcjit.compiler.timing import timed
 from bcjit.config import config
-from bcjit.dims import Expr, Symbol
 from bcjit.errors import BackendError, GraphBreakError, InternalError, SourceLine
-from bcjit.fx_graph import Graph, Node, optimize, refuses_warnings, returning_value
 from bcjit.guards import (
     Roots,
     Unavailable,
-    compile_guards,
-    ordered,
 )
 from bcjit.logs import get_logger, once
 from bcjit.selection import Selection, selected
 from bcjit.symbolic_vm import (
-    RAISING,
     REASONS,
     BreakExit,
     Capture,
     PartSpec,
-    Position,
     Settings,
     capture,
     refusal,
@@ -160,7 +147,7 @@ class FunctionCompiler:
             made.skip = not self.cache.can_split()
             found = self.cache.parts.setdefault(spec, made)
             if found.skip:
-                note_part_limit(self.cache, spec, _line_of(spec), _line_of(PartSpec(self.code)))
+                note_part_limit(self.cache, spec, spec.source_line, PartSpec(self.code).source_line)
         return found
 
     def refuse(self, part: _core.Part, reason: str, context: str, line: SourceLine) -> None:
@@ -198,7 +185,7 @@ class FunctionCompiler:
 
     def _report_bug(self, part: _core.Part, spec: PartSpec, error: Exception) -> None:
         """Let the part run plain and say so once; raise under ``config.strict``."""
-        line = SourceLine(spec.code.co_filename, spec.line, spec.code.co_qualname)
+        line = spec.source_line
         if config.strict:
             message = f"compiling {line.function or spec.code.co_name} at {line} failed: {error!r}"
             raise InternalError(message) from error
@@ -223,7 +210,7 @@ class FunctionCompiler:
         full = self.cache.is_full(part)
         self.cache.asked[spec] += 1
         if part.entries:
-            note_miss(self.cache, spec, _line_of(spec), roots, compiled=not full)
+            note_miss(self.cache, spec, spec.source_line, roots, compiled=not full)
         if full:
             # The entries stay; looking at each new variant would cost every call.
             if self.cache.has_seen_enough(spec):
@@ -239,11 +226,11 @@ class FunctionCompiler:
                 found = capture(func, closure, values, spec, self.settings)
             if _takes_frame(found) and not self.fullgraph:
                 cause = found.end.cause  # type: ignore[union-attr]  # it breaks there
-                self.refuse(part, cause.reason.code, cause.context, cause.line or _line_of(spec))
+                self.refuse(part, cause.reason.code, cause.context, cause.line or spec.source_line)
                 return None
-            made = self._make_entry(found, times)
+            made = make_entry(self, found, times)
         except (CannotRebuild, CannotResume) as error:
-            self.refuse(part, "BRK012", str(error), _line_of(spec))
+            self.refuse(part, "BRK012", str(error), spec.source_line)
             return None
         if made is None:
             return None
@@ -259,120 +246,12 @@ class FunctionCompiler:
     def begins(self, step: str) -> None:
         """Say that a step of a compilation begins that may take long; a subclass shows it."""
 
-    # ------------------------------------------------------------------ an entry
-    def _make_entry(self, found: Capture, times: Times) -> _core.Entry | None:
-        cause = found.end.cause if isinstance(found.end, BreakExit) else None
-        if cause is not None and self.fullgraph and not _only_raises(found):
-            raise GraphBreakError.from_break(cause)
-        graph = found.graph
-        line = _line_of(found.spec)
-        with timed(times, "assembly"):
-            cut = cut_guard(found)
-            more = (
-                overlap_guards(found, line) if cut is None else (*overlap_guards(found, line), cut)
-            )
-            guards = ordered((*found.guards, *more))
-            tree = compile_guards(guards)
-        nothing = not graph.calls and continuations_end(found)
-        record = CacheEntry(
-            spec=found.spec,
-            line=line,
-            guards=guards,
-            graph=graph,
-            captured=graph.count,
-            backend=self.backend_name,
-            cause=cause,
-            effects=tuple(effect.text() for effect in found.end.state.effects),
-            next_specs=(),
-            loops=found.loops,
-            plain=nothing,
-            times=times,
-        )
-        artifacts = Artifacts(record)
-        artifacts.guarded()
-        if nothing:
-            plain = self.part(found.spec).plain_code
-            judged = _is_judged(self, found.spec)
-            entry = _core.Entry(tree, plain, True, _never, record, None, judged)
-            entry.plain = True
-        else:
-            entry = self._compiled_entry(found, tree, record, artifacts)
-        artifacts.finished()
-        record.attach(entry)
-        self.cache.entries.append(record)
-        loop = idle_loop(self.cache, record) if config.plain_loops else frozenset()
-        return self._leave_to_python(record, loop) if loop else entry
-
-    def _leave_to_python(self, record: CacheEntry, loop: frozenset[int]) -> _core.Entry | None:
-        """Run a loop in which nothing is captured as it is; what comes behind it is a part again if that can be."""
-        part = self.part(record.spec)
-        found = loop_code(record.spec, loop, self.part)
-        if found is None:
-            self.refuse(part, "BRK025", "what comes behind it is not captured", record.line)
-            return None
-        code, behind = found
-        self.cache.note(Problem(record.line, "BRK025", REASONS["BRK025"].title, ""))
-        part.clear()
-        entry = _core.Entry(compile_guards(()), code, False, _never, record)
-        record.become_loop(behind)
-        record.attach(entry)
-        return entry
-
-    def _compiled_entry(
-        self, found: Capture, tree: _core.GuardTree, record: CacheEntry, artifacts: Artifacts
-    ) -> _core.Entry:
-        inputs = found.graph.inputs
-        bailouts: list[BailOuts] = []
-
-        def graph_call(outputs: tuple[Node | Expr, ...]) -> _core.GraphCall:
-            found.graph.output(outputs)
-            artifacts.captured(found.graph)
-            records, end = _records(found)
-            self.begins(f"backend {self.backend_name}")
-            with timed(record.times, "backend"):
-                function = _run_backend(self.backend, found)
-            artifacts.compiled(found.graph, function)
-            single = returning_value(function)
-            function = function if single is None else single
-            bailouts.append(
-                BailOuts(found.graph, function, records, end, self.part, self.backend_name)
-            )
-            return _core.GraphCall(function, None, refuses_warnings(function), single is not None)
-
-        with timed(record.times, "assembly"):
-            residual = build_residual(found, inputs, graph_call, self.part, self)
-        record.times.assembly -= record.times.backend  # which ran inside
-        on_bailout = bailouts[0] if bailouts else _never
-        record.next_specs = tuple(part.tag for part in residual.next_parts)  # type: ignore[attr-defined]
-        artifacts.assembled(found.spec.code, residual.code)
-        return _core.Entry(
-            tree,
-            residual.code,
-            residual.returns,
-            on_bailout,
-            record,
-            residual.direct,
-            _is_judged(self, found.spec),
-            # Where its truth were none after all, the part would be done again.
-            None if bailouts and bailouts[0].resumes else residual.hand_over,
-        )
-
-
-def _is_judged(compiler: FunctionCompiler, spec: PartSpec) -> bool:
-    """Whether the cost model decides if an entry is used: where the backend was ours to choose."""
-    whole = spec.offset is None and not compiler.fullgraph
-    return whole and config.cost_model and compiler.backend_name == "auto"
-
 
 def _is_selected(spec: PartSpec, selection: Selection) -> bool:
     """Whether a bisection wants this part compiled."""
-    line = _line_of(spec)
+    line = spec.source_line
     words = {"file": line.filename, "line": line.lineno, "function": line.function}
     return selection.takes_part((line, spec.offset), **words)
-
-
-def _line_of(spec: PartSpec) -> SourceLine:
-    return SourceLine(spec.code.co_filename, spec.line, spec.code.co_qualname)
 
 
 def _foreign(error: Exception, backend: str | backends.Backend) -> BaseException | None:
@@ -384,69 +263,6 @@ def _foreign(error: Exception, backend: str | backends.Backend) -> BaseException
     return None if elsewhere is None else cause.with_traceback(elsewhere)
 
 
-def _run_backend(chosen: str | backends.Backend, found: Capture) -> Callable[..., object]:
-    graph = found.graph
-    if config.strict:
-        graph.lint()
-    backend = backends.get_backend(chosen)
-    if config.optimize and getattr(backend, "optimizes", False):
-        optimize(graph)
-    examples = [found.input_values[node] for node in graph.inputs]
-    selection = selected()
-    if selection is not None:
-        backend = backends.narrowed(backend, selection)
-    return backends.checked(backend, graph, backends.run_backend(backend, graph, examples))
-
-
-def _never(*_arguments: object) -> None:
-    """Restart: the answer of entries that cannot fail behind a visible change."""
-    return
-
-
-def _only_raises(found: Capture) -> bool:
-    """Whether a part breaks only because the program raises there: it fits in one graph all the same."""
-    end = found.end
-    if not isinstance(end, BreakExit):
-        return False
-    return end.cause.reason.code in RAISING or leads_to_raise(found.frame.listing, end.state.index)
-
-
 def _takes_frame(found: Capture) -> bool:
     """Whether a part takes its frame, or its namespace: it must be the function's last, so it runs plain."""
     return isinstance(found.end, BreakExit) and found.end.cause.reason.code == "BRK026"
-
-
-def _records(found: Capture) -> tuple[dict[Node, Record | None], Record | None]:
-    """Turn the positions of a capture into records, and keep in the graph what they need."""
-    if not any(effect.node is not None for effect in found.end.state.effects):
-        return {}, None  # what residual code does comes behind the graph
-    symbols = symbols_of(found.graph)
-    owners = {node: graph for graph in found.graph.nested() for node in graph.nodes}
-    made: dict[tuple[Position, ...], Record | None] = {}
-    records: dict[Node, Record | None] = {}
-    end = (found.end_position,)
-    for node, positions in (*found.records.items(), (None, end)):
-        if positions not in made:
-            namespaces = tuple(FromSource(p.frame.globals_source) for p in positions)
-            record = made[positions] = make_record(positions, namespaces)
-            if record is None:
-                # What is visible by then must not be done again, so there would be no way on after a failure.
-                raise CannotRebuild("where to go on after a write")
-            for operand in record.operands():
-                _keep(owners, symbols, operand)
-        if node is not None:
-            records[node] = made[positions]
-            for written in node.writes:  # what the call gives back once its warning is given
-                _keep(owners, symbols, written)
-    return records, made[end]
-
-
-def _keep(
-    owners: Mapping[Node, Graph],
-    symbols: Mapping[Symbol, tuple[Node, int | None]],
-    operand: Node | Expr,
-) -> None:
-    """Keep what a record needs in the graph that it belongs to: the whole one, or a body of a loop or branch."""
-    needed = [operand] if isinstance(operand, Node) else [symbols[s][0] for s in operand.symbols()]
-    for node in needed:
-        owners[node].keep.add(node)

@@ -10,7 +10,7 @@ from types import CellType, CodeType, FunctionType
 from typing import TYPE_CHECKING
 
 from bcjit.bytecode import Op, decode, loops_of
-from bcjit.errors import InternalError
+from bcjit.errors import InternalError, SourceLine
 from bcjit.fx_graph import Graph, Node
 from bcjit.guards import Guard, Roots, Source, SourceKind
 from bcjit.lazy import Later
@@ -74,8 +74,13 @@ class PartSpec:
         return tuple(names)
 
     @property
+    def source_line(self) -> SourceLine:
+        """The line the part begins at, with file and function."""
+        return SourceLine(self.code.co_filename, self.line, self.code.co_qualname)
+
+    @property
     def line(self) -> int:
-        """The line the part begins at."""
+        """The number of that line."""
         if self.offset is None:
             return self.code.co_firstlineno
         listing = decode(self.code)

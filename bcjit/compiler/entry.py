@@ -1,0 +1,213 @@
+"""From a capture to an entry of the cache: backend, guards, residual code, in this order of what is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from bcjit import _core, backends
+from bcjit.bytecode import leads_to_raise
+from bcjit.code_cache import CacheEntry, Problem, Times
+from bcjit.compiler.artifacts import Artifacts
+from bcjit.compiler.bailout import BailOuts, Record, make_record
+from bcjit.compiler.hand_over import cut_guard
+from bcjit.compiler.idle_loops import idle_loop, loop_code
+from bcjit.compiler.overlap import overlap_guards
+from bcjit.compiler.recipes import CannotRebuild, FromSource
+from bcjit.compiler.residual import build_residual, continuations_end
+from bcjit.compiler.restore import symbols_of
+from bcjit.compiler.timing import timed
+from bcjit.config import config
+from bcjit.dims import Expr, Symbol
+from bcjit.errors import GraphBreakError
+from bcjit.fx_graph import Graph, Node, optimize, refuses_warnings, returning_value
+from bcjit.guards import compile_guards, ordered
+from bcjit.selection import selected
+from bcjit.symbolic_vm import RAISING, REASONS, BreakExit, Capture, PartSpec, Position
+
+if TYPE_CHECKING:
+    from bcjit.compiler.compile import FunctionCompiler
+
+__all__ = ["make_entry"]
+
+
+def make_entry(compiler: FunctionCompiler, found: Capture, times: Times) -> _core.Entry | None:
+    """Return the C entry of a capture, and remember it in the cache; None where the part was given up.
+
+    Raises
+    ------
+    GraphBreakError
+        The part breaks, and the function is to be one graph.
+    CannotRebuild
+        Something live at its end cannot be made again.
+    """
+    cause = found.end.cause if isinstance(found.end, BreakExit) else None
+    if cause is not None and compiler.fullgraph and not _only_raises(found):
+        raise GraphBreakError.from_break(cause)
+    graph = found.graph
+    line = found.spec.source_line
+    with timed(times, "assembly"):
+        cut = cut_guard(found)
+        more = overlap_guards(found, line) if cut is None else (*overlap_guards(found, line), cut)
+        guards = ordered((*found.guards, *more))
+        tree = compile_guards(guards)
+    nothing = not graph.calls and continuations_end(found)
+    record = CacheEntry(
+        spec=found.spec,
+        line=line,
+        guards=guards,
+        graph=graph,
+        captured=graph.count,
+        backend=compiler.backend_name,
+        cause=cause,
+        effects=tuple(effect.text() for effect in found.end.state.effects),
+        next_specs=(),
+        loops=found.loops,
+        plain=nothing,
+        times=times,
+    )
+    artifacts = Artifacts(record)
+    artifacts.guarded()
+    if nothing:
+        plain = compiler.part(found.spec).plain_code
+        judged = _is_judged(compiler, found.spec)
+        entry = _core.Entry(tree, plain, True, _never, record, None, judged)
+        entry.plain = True
+    else:
+        entry = _compiled_entry(compiler, found, tree, record, artifacts)
+    artifacts.finished()
+    record.attach(entry)
+    compiler.cache.entries.append(record)
+    loop = idle_loop(compiler.cache, record) if config.plain_loops else frozenset()
+    return _leave_to_python(compiler, record, loop) if loop else entry
+
+
+def _leave_to_python(
+    compiler: FunctionCompiler, record: CacheEntry, loop: frozenset[int]
+) -> _core.Entry | None:
+    """Run a loop in which nothing is captured as it is; what comes behind it is a part again if that can be."""
+    part = compiler.part(record.spec)
+    found = loop_code(record.spec, loop, compiler.part)
+    if found is None:
+        compiler.refuse(part, "BRK025", "what comes behind it is not captured", record.line)
+        return None
+    code, behind = found
+    compiler.cache.note(Problem(record.line, "BRK025", REASONS["BRK025"].title, ""))
+    part.clear()
+    entry = _core.Entry(compile_guards(()), code, False, _never, record)
+    record.become_loop(behind)
+    record.attach(entry)
+    return entry
+
+
+def _compiled_entry(
+    compiler: FunctionCompiler,
+    found: Capture,
+    tree: _core.GuardTree,
+    record: CacheEntry,
+    artifacts: Artifacts,
+) -> _core.Entry:
+    inputs = found.graph.inputs
+    bailouts: list[BailOuts] = []
+
+    def graph_call(outputs: tuple[Node | Expr, ...]) -> _core.GraphCall:
+        found.graph.output(outputs)
+        artifacts.captured(found.graph)
+        records, end = _records(found)
+        compiler.begins(f"backend {compiler.backend_name}")
+        with timed(record.times, "backend"):
+            function = _run_backend(compiler.backend, found)
+        artifacts.compiled(found.graph, function)
+        single = returning_value(function)
+        function = function if single is None else single
+        bailouts.append(
+            BailOuts(found.graph, function, records, end, compiler.part, compiler.backend_name)
+        )
+        return _core.GraphCall(function, None, refuses_warnings(function), single is not None)
+
+    with timed(record.times, "assembly"):
+        residual = build_residual(found, inputs, graph_call, compiler.part, compiler)
+    record.times.assembly -= record.times.backend  # which ran inside
+    on_bailout = bailouts[0] if bailouts else _never
+    record.next_specs = tuple(part.tag for part in residual.next_parts)  # type: ignore[attr-defined]
+    artifacts.assembled(found.spec.code, residual.code)
+    return _core.Entry(
+        tree,
+        residual.code,
+        residual.returns,
+        on_bailout,
+        record,
+        residual.direct,
+        _is_judged(compiler, found.spec),
+        # Where its truth were none after all, the part would be done again.
+        None if bailouts and bailouts[0].resumes else residual.hand_over,
+    )
+
+
+def _is_judged(compiler: FunctionCompiler, spec: PartSpec) -> bool:
+    """Whether the cost model decides if an entry is used: where the backend was ours to choose."""
+    whole = spec.offset is None and not compiler.fullgraph
+    return whole and config.cost_model and compiler.backend_name == "auto"
+
+
+def _run_backend(chosen: str | backends.Backend, found: Capture) -> Callable[..., object]:
+    graph = found.graph
+    if config.strict:
+        graph.lint()
+    backend = backends.get_backend(chosen)
+    if config.optimize and getattr(backend, "optimizes", False):
+        optimize(graph)
+    examples = [found.input_values[node] for node in graph.inputs]
+    selection = selected()
+    if selection is not None:
+        backend = backends.narrowed(backend, selection)
+    return backends.checked(backend, graph, backends.run_backend(backend, graph, examples))
+
+
+def _never(*_arguments: object) -> None:
+    """Restart: the answer of entries that cannot fail behind a visible change."""
+    return
+
+
+def _only_raises(found: Capture) -> bool:
+    """Whether a part breaks only because the program raises there: it fits in one graph all the same."""
+    end = found.end
+    if not isinstance(end, BreakExit):
+        return False
+    return end.cause.reason.code in RAISING or leads_to_raise(found.frame.listing, end.state.index)
+
+
+def _records(found: Capture) -> tuple[dict[Node, Record | None], Record | None]:
+    """Turn the positions of a capture into records, and keep in the graph what they need."""
+    if not any(effect.node is not None for effect in found.end.state.effects):
+        return {}, None  # what residual code does comes behind the graph
+    symbols = symbols_of(found.graph)
+    owners = {node: graph for graph in found.graph.nested() for node in graph.nodes}
+    made: dict[tuple[Position, ...], Record | None] = {}
+    records: dict[Node, Record | None] = {}
+    end = (found.end_position,)
+    for node, positions in (*found.records.items(), (None, end)):
+        if positions not in made:
+            namespaces = tuple(FromSource(p.frame.globals_source) for p in positions)
+            record = made[positions] = make_record(positions, namespaces)
+            if record is None:
+                # What is visible by then must not be done again, so there would be no way on after a failure.
+                raise CannotRebuild("where to go on after a write")
+            for operand in record.operands():
+                _keep(owners, symbols, operand)
+        if node is not None:
+            records[node] = made[positions]
+            for written in node.writes:  # what the call gives back once its warning is given
+                _keep(owners, symbols, written)
+    return records, made[end]
+
+
+def _keep(
+    owners: Mapping[Node, Graph],
+    symbols: Mapping[Symbol, tuple[Node, int | None]],
+    operand: Node | Expr,
+) -> None:
+    """Keep what a record needs in the graph that it belongs to: the whole one, or a body of a loop or branch."""
+    needed = [operand] if isinstance(operand, Node) else [symbols[s][0] for s in operand.symbols()]
+    for node in needed:
+        owners[node].keep.add(node)
