@@ -82,3 +82,21 @@ def test_error_state_has_the_same_effects(function, mode, capfd):
                 reported = reported or any(map(bool, expected[1:3])) or any(expected[3])
     assert compiled.graphs
     assert reported, "no floating-point flag was ever reported"
+
+
+def kernel(x):
+    return np.cos(x)
+
+
+def test_a_backend_may_call_kernels_of_any_module():
+    def backend(graph, examples):
+        for node in graph.all_calls:
+            if node.target is np.cos:
+                node.target = kernel
+        return graph.to_callable()
+
+    compiled = bcjit.compile(lambda x: np.cos(x) + 1, backend=backend)
+    for _ in range(3):
+        with pytest.warns(RuntimeWarning, match="invalid value encountered in cos"):
+            assert np.isnan(compiled(np.full(2, np.inf))).all()
+        assert compiled(np.zeros(2)).tolist() == [2.0, 2.0]

@@ -143,6 +143,29 @@ def test_a_graph_that_has_written_is_not_done_again():
     assert handed_over(compiled) == 0
 
 
+@pytest.mark.parametrize("program", [truth_of_a_number, lambda x, k: np.sqrt(x) + k])
+def test_a_call_from_within_the_graph_leaves_the_outer_one_its_values(program):
+    calls: list[int] = []
+
+    def backend(graph, examples):
+        run = graph.to_callable()
+
+        def call(*inputs):
+            if not calls:
+                calls.append(1)  # a signal handler's, or a finalizer's
+                assert repr(compiled(np.full(3, 8.0), 2)) == repr(program(np.full(3, 8.0), 2))
+                raise ValueError("the graph fails")
+            return run(*inputs)
+
+        return call
+
+    compiled = bcjit.compile(program, backend=backend)
+    with bcjit.config.override(strict=False):
+        for _ in range(3):
+            assert repr(compiled(np.ones(5), 2)) == repr(program(np.ones(5), 2))
+            calls.clear()
+
+
 class Told:
     def __init__(self, log: list[str], name: str) -> None:
         self.log = log

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Final
 
 from bcjit import _core
+from bcjit.compiler.error_state import FlagRaised
 
 __all__ = ["install_foreign_test", "traceback_from_elsewhere"]
 
@@ -29,6 +30,8 @@ def traceback_from_elsewhere(
     function
         What a backend made of a graph: the package it comes from is at work too.
     """
+    if isinstance(exc, FlagRaised):
+        return None  # whoever's code NumPy was called from
     own = _OWN
     if function is not None:
         module = getattr(function, "__module__", None) or type(function).__module__

@@ -286,7 +286,8 @@ extern PyTypeObject BcjitBailOut_Type;
 int bcjit_graphcall_init(void);
 /* Sets a BailOut in place of the error that is set, if that is an Exception. */
 void bcjit_bail_out_of(PyObject *graph_call);
-/* What the graph gives, as it gives it; whether that is its only output, not a tuple. */
+/* What the graph gives, as it gives it, called without residual code (an outer run of the same graph keeps what it holds);
+ * whether that is its only output, not a tuple. */
 PyObject *bcjit_run_graph(PyObject *graph_call, PyObject *const *args, Py_ssize_t n);
 bool bcjit_graph_is_single(PyObject *graph_call);
 /* The graph's only output for n arguments. */

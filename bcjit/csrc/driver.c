@@ -448,6 +448,25 @@ static Entry *entry_for(PyThreadState *ts, State *state, PyObject *func)
     return entry;
 }
 
+#define TURNS 256
+
+/* Between parts that C hands over no Python code may run at all, where plain Python would look at a loop's turn whether
+ * something waits: a signal's handler, another thread. false with the handler's error set. */
+static bool let_others_run(PyThreadState *ts, Entry *entry, PyObject *func)
+{
+    static BCJIT_THREAD_LOCAL int turns;
+    if (BCJIT_UNLIKELY(++turns >= TURNS)) {
+        turns = 0;
+        Py_BEGIN_ALLOW_THREADS
+        Py_END_ALLOW_THREADS
+    }
+    if (BCJIT_UNLIKELY(PyErr_CheckSignals() < 0)) {
+        add_to_traceback(ts, entry, ((PyFunctionObject *)func)->func_globals);
+        return false;
+    }
+    return true;
+}
+
 /* The next state takes the place of one whose part is done. */
 static void replace_state(State *state, State *next)
 {
@@ -471,7 +490,11 @@ static bool step(PyThreadState *ts, Entry *entry, State *state, PyObject *func, 
         if (BCJIT_LIKELY(goes_on)) {
             replace_state(state, &next);
             Py_XDECREF(handled);
-            return true;
+            if (BCJIT_LIKELY(let_others_run(ts, entry, func))) {
+                return true;
+            }
+            bcjit_state_clear(state);
+            return false;
         }
     }
     else {

@@ -209,10 +209,8 @@ static void bail_out(GraphCall *self)
     Py_DECREF(bail);
 }
 
-static PyObject *GraphCall_vectorcall(PyObject *callable, PyObject *const *args, size_t nargsf,
-                                      PyObject *kwnames)
+static PyObject *run_graph(GraphCall *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
-    GraphCall *self = (GraphCall *)callable;
     PyObject *state = NULL, *token = NULL, *result = NULL;
     if (error_state_var != NULL) {
         state = raising_state(self->refuses_warnings);
@@ -245,7 +243,15 @@ static PyObject *GraphCall_vectorcall(PyObject *callable, PyObject *const *args,
     if (BCJIT_UNLIKELY(result == NULL)) {
         bail_out(self);
     }
-    else {
+    return result;
+}
+
+/* From residual code: the values of its run are not needed any more. */
+static PyObject *GraphCall_vectorcall(PyObject *callable, PyObject *const *args, size_t nargsf,
+                                      PyObject *kwnames)
+{
+    PyObject *result = run_graph((GraphCall *)callable, args, nargsf, kwnames);
+    if (BCJIT_LIKELY(result != NULL)) {
         bcjit_graph_succeeded(callable);
     }
     return result;
@@ -257,12 +263,12 @@ bool bcjit_graph_is_single(PyObject *graph_call) { return ((GraphCall *)graph_ca
 
 PyObject *bcjit_run_graph(PyObject *graph_call, PyObject *const *args, Py_ssize_t n)
 {
-    return GraphCall_vectorcall(graph_call, args, (size_t)n, NULL);
+    return run_graph((GraphCall *)graph_call, args, (size_t)n, NULL);
 }
 
 PyObject *bcjit_call_graph(PyObject *graph_call, PyObject *const *args, Py_ssize_t n)
 {
-    PyObject *outputs = GraphCall_vectorcall(graph_call, args, (size_t)n, NULL);
+    PyObject *outputs = bcjit_run_graph(graph_call, args, n);
     if (BCJIT_LIKELY(((GraphCall *)graph_call)->single) || outputs == NULL) {
         return outputs;
     }
