@@ -18,30 +18,85 @@ sends channels to stderr without any other set-up.
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
-from typing import Final, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 from bcjit.errors import ArgumentError
+from bcjit.lazy import Later, is_whole
 
-__all__ = ["CHANNELS", "apart", "enable", "forget_once", "get_logger", "once"]
+if TYPE_CHECKING:
+    import logging
+else:
+    # Most programs get no message and do not log themselves; importing it takes as long as a tenth of bcjit.
+    logging = Later("logging")
 
-# A program that configures logging for itself asks for its own messages, not for ours: these are asked for by name.
-logging.getLogger("bcjit").setLevel(logging.WARNING)
+__all__ = ["CHANNELS", "DEBUG", "INFO", "WARNING", "Channel", "apart", "enable", "forget_once", "get_logger", "once"]  # fmt: skip
 
-CHANNELS: Final[dict[str, logging.Logger]] = {
-    name: logging.getLogger(f"bcjit.{name}")
+DEBUG, INFO, WARNING = (
+    10,
+    20,
+    30,
+)  # those of `logging`, by which it may be asked for before it is there
+_ROOT: Final = "bcjit"
+
+
+class Channel:
+    """One channel: what it is told goes to its logger; who asks whether anybody listens has no logger made."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def logger(self) -> logging.Logger:
+        """Return the channel's logger, which logging may have to be imported for.
+
+        A program that configures logging for itself asks for its own messages, not for ours: these are asked for by name.
+        """
+        root = logging.getLogger(_ROOT)
+        if root.level == logging.NOTSET:
+            root.setLevel(logging.WARNING)
+        return logging.getLogger(self.name)
+
+    def is_enabled_for(self, level: int) -> bool:
+        """Whether a message of this level goes anywhere; runs no code of the program, whose loggers may be of classes of its own."""
+        module = sys.modules.get("logging")
+        if module is None or not is_whole(module):
+            return level >= WARNING
+        manager = module.root.manager
+        if manager.disable >= level:
+            return False
+        for name in (self.name, _ROOT):
+            found = manager.loggerDict.get(name)
+            if found is not None and getattr(found, "level", None):
+                return bool(level >= found.level)
+        return level >= WARNING
+
+    def log(
+        self, level: int, message: str, *args: object, exc_info: BaseException | None = None
+    ) -> None:
+        """Log a message if anybody listens."""
+        if self.is_enabled_for(level):
+            self.logger().log(level, message, *args, exc_info=exc_info)
+
+    def info(self, message: str, *args: object) -> None:
+        """Log a message of level ``INFO``."""
+        self.log(INFO, message, *args)
+
+
+CHANNELS: Final[dict[str, Channel]] = {
+    name: Channel(f"{_ROOT}.{name}")
     for name in (
         "capture", "guards", "recompiles", "breaks", "graph", "bytecode", "kernels", "time", "hook",
     )
 }  # fmt: skip
 
 
-def get_logger(channel: str) -> logging.Logger:
-    """Return the logger of a channel of `CHANNELS`."""
+def get_logger(channel: str) -> Channel:
+    """Return a channel of `CHANNELS`."""
     return CHANNELS[channel]
 
 
@@ -55,19 +110,24 @@ _said: Final[dict[tuple[str, Hashable], object]] = {}
 _streams: Final[list[TextIO]] = []
 
 
-class _StderrHandler(logging.StreamHandler[TextIO]):
-    """Writes to what ``sys.stderr`` is at the moment of the message, not at import."""
+def _stderr_handler() -> logging.StreamHandler[TextIO]:
+    """Return a handler that writes to what ``sys.stderr`` is at the moment of the message, not at import."""
 
-    def emit(self, record: logging.LogRecord) -> None:
-        self.setStream(_streams[-1] if _streams else sys.stderr)
-        super().emit(record)
+    class StderrHandler(logging.StreamHandler):  # type: ignore[type-arg]  # made when logging is there
+        writes_to_stderr = True
+
+        def emit(self, record: logging.LogRecord) -> None:
+            self.setStream(_streams[-1] if _streams else sys.stderr)
+            super().emit(record)
+
+    return StderrHandler()
 
 
 @contextmanager
 def apart() -> Iterator[None]:
     """Let messages go to the present ``sys.stderr``, whatever it becomes in the ``with`` block: ours are not the program's."""
     logger = logging.getLogger("bcjit")
-    handler = None if logger.hasHandlers() else _StderrHandler()
+    handler = None if logger.hasHandlers() else _stderr_handler()
     _streams.append(sys.stderr)
     if handler is not None:  # else logging itself would write to what sys.stderr has become
         logger.addHandler(handler)
@@ -80,11 +140,11 @@ def apart() -> Iterator[None]:
 
 
 def once(
-    logger: logging.Logger,
+    logger: Channel,
     key: Hashable,
     message: str,
     *args: object,
-    level: int = logging.WARNING,
+    level: int = WARNING,
     exc_info: BaseException | None = None,
 ) -> bool:
     """Log `message` unless this logger has already logged one under `key`; say whether it did.
@@ -123,9 +183,9 @@ def enable(names: str) -> None:
         )
         raise ArgumentError(msg)
     for name in wanted:
-        logger = CHANNELS[name]
-        if not any(isinstance(handler, _StderrHandler) for handler in logger.handlers):
-            handler = _StderrHandler()
+        logger = CHANNELS[name].logger()
+        if not any(hasattr(handler, "writes_to_stderr") for handler in logger.handlers):
+            handler = _stderr_handler()
             handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))
             logger.addHandler(handler)
         logger.setLevel(logging.DEBUG)

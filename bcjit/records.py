@@ -172,14 +172,16 @@ def _init(cls: type, fields: list[_Field]) -> FunctionType:
             problem = f"{field.name} needs a default, as one before it has"
             raise TypeError(f"{cls.__qualname__}: {problem}")
         stores.append(f"set{i}(_this, {value})")
-    usual = all(field.factory is dataclasses.MISSING for field in fields)
+    kind = "__init__"
     if hasattr(cls, "__post_init__"):
-        usual = False
+        kind = "__post_init__"
         stores.append("_this.__post_init__()")
     # Setting an attribute gives None, so ``or`` goes on.
     source = f"lambda {', '.join(parameters)}: {' or '.join(stores) or None}"
+    if any(field.factory is not dataclasses.MISSING for field in fields):
+        kind = "with factories"
     names = [field.name for field in fields]
-    function = _function(cls, "__init__", source, names, namespace, usual=usual)
+    function = _function(cls, "__init__", source, names, namespace, kind=kind)
     function.__defaults__ = tuple(defaults)
     return function
 
@@ -191,7 +193,7 @@ def _function(
     fields: list[str],
     namespace: dict[str, object],
     *,
-    usual: bool = True,
+    kind: str | None = None,
 ) -> FunctionType:
     """Return a function whose source has ``f0``, ``f1``... for the names of the fields; rare ones are compiled when they are called."""
     namespace["__name__"] = cls.__module__
@@ -201,8 +203,9 @@ def _function(
         return function
 
     qualname = f"{cls.__qualname__}.{name}"
-    if usual and len(fields) < len(_WRITTEN[name]):
-        code = _renamed(_WRITTEN[name][len(fields)].__code__, qualname, fields)
+    written = _WRITTEN.get(name if kind is None else kind, ())
+    if len(fields) < len(written):
+        code = _renamed(written[len(fields)].__code__, qualname, fields)
     else:
         namespace["compiled"] = compiled
         code = _first_call.__code__
@@ -286,6 +289,18 @@ if not TYPE_CHECKING:
         lambda _this, f0, f1, f2, f3, f4, f5, f6: (
             set0(_this, f0) or set1(_this, f1) or set2(_this, f2) or set3(_this, f3)
             or set4(_this, f4) or set5(_this, f5) or set6(_this, f6)
+        ),
+    )
+    _WRITTEN["__post_init__"] = (
+        lambda _this: _this.__post_init__(),
+        lambda _this, f0: set0(_this, f0) or _this.__post_init__(),
+        lambda _this, f0, f1: set0(_this, f0) or set1(_this, f1) or _this.__post_init__(),
+        lambda _this, f0, f1, f2: (
+            set0(_this, f0) or set1(_this, f1) or set2(_this, f2) or _this.__post_init__()
+        ),
+        lambda _this, f0, f1, f2, f3: (
+            set0(_this, f0) or set1(_this, f1) or set2(_this, f2) or set3(_this, f3)
+            or _this.__post_init__()
         ),
     )
     _WRITTEN["__eq__"] = (

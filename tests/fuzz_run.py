@@ -414,10 +414,10 @@ def main(arguments: Sequence[str] | None = None, writer: str = "language") -> in
     parser.add_argument("--program", help="a file with one program to run in this process")
     parser.add_argument("--way", type=int, default=0, help="--program is run as this number is")
     given = parser.parse_args(arguments)
-    get_logger("recompiles").addHandler(
+    get_logger("recompiles").logger().addHandler(
         logging.NullHandler()
     )  # what is told there is no difference
-    get_logger("recompiles").propagate = False
+    get_logger("recompiles").logger().propagate = False
     if given.program is not None:
         found = differences(Path(given.program).read_text(), way_of(given.way))
         print("\n".join(found))

@@ -234,13 +234,13 @@ def test_a_loaded_module_is_an_attribute_of_its_package():
 
 
 LATER = {
-    "bcjit.bench", "bcjit.bytecode.sketch", "bcjit.dumps", "bcjit.fx_graph.dataflow", "bcjit.fx_graph.dot",
+    "bcjit.bench", "bcjit.bytecode.sketch", "bcjit.debugging.checking", "bcjit.reports.html", "bcjit.reports.text", "bcjit.dumps", "bcjit.fx_graph.dataflow", "bcjit.fx_graph.dot",
     "bcjit.fx_graph.lint", "bcjit.ops.samples.values", "bcjit.ops.ufunc_methods", "bcjit.ops.unsupported",
     "bcjit.primitives", "bcjit.symbolic_vm.branches", "bcjit.symbolic_vm.loops", "bcjit.whole_script",
 }  # fmt: skip
 
 OTHERS = {
-    "argparse", "asyncio", "difflib", "html", "ipaddress", "json", "numpy.fft", "numpy.random", "numpy.testing", "pathlib", "pdb", "rich",
+    "logging", "threading", "traceback", "argparse", "asyncio", "difflib", "html", "ipaddress", "json", "numpy.fft", "numpy.random", "numpy.testing", "pathlib", "pdb", "rich",
     "runpy", "socket", "subprocess", "tempfile", "urllib", "urllib.parse", "xml",
 }  # fmt: skip
 
@@ -256,6 +256,43 @@ def test_importing_bcjit_imports_nothing_that_few_programs_need():
     assert not imported & {f"bcjit.ops.{name}" for name in NAMES}
     assert not imported & LATER
     assert not imported & OTHERS
+
+
+def test_loggers_are_made_when_somebody_listens_or_something_is_said():
+    answer = run(
+        """
+        import sys, bcjit
+        from bcjit.logs import INFO, WARNING, get_logger
+        guards, breaks = get_logger("guards"), get_logger("breaks")
+        print(guards.is_enabled_for(INFO), guards.is_enabled_for(WARNING), "logging" in sys.modules)
+        import logging
+        logging.basicConfig(level="DEBUG", stream=sys.stdout, format="%(name)s %(message)s")
+        guards.info("not asked for")
+        print(sorted(name for name in logging.root.manager.loggerDict if name.startswith("bcjit")))
+        logging.getLogger("bcjit.guards").setLevel("INFO")
+        guards.info("said %d", 1)
+        breaks.info("not asked for")
+        logging.getLogger("bcjit").setLevel("ERROR")
+        print(breaks.is_enabled_for(WARNING), guards.is_enabled_for(INFO))
+        logging.disable("CRITICAL")
+        print(guards.is_enabled_for(INFO))
+        """
+    )
+    assert answer == "False True False\n[]\nbcjit.guards said 1\nFalse True\nFalse\n"
+
+
+def test_a_message_that_nobody_asked_for_goes_to_stderr():
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "from bcjit import logs; logs.once(logs.get_logger('hook'), 1, 'said %d', 2)",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == "said 2\n"
 
 
 def test_modules_of_the_test_above_are_there():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dis
 import inspect
 import io
-import logging
 from collections.abc import Callable
 from types import CodeType
 from typing import TYPE_CHECKING, Final
@@ -15,7 +14,7 @@ from bcjit.config import config
 from bcjit.fx_graph import source_of
 from bcjit.guards import describe
 from bcjit.lazy import Later
-from bcjit.logs import get_logger
+from bcjit.logs import INFO, get_logger
 
 if TYPE_CHECKING:
     from bcjit import dumps
@@ -47,7 +46,7 @@ class Artifacts:
         self._before = ""  # the graph as captured
 
     def _is_wanted(self, channel: str) -> bool:
-        return self._wanted or get_logger(channel).isEnabledFor(logging.INFO)
+        return self._wanted or get_logger(channel).is_enabled_for(INFO)
 
     def _tell(self, channel: str, what: str, text: str, file: str = "") -> None:
         line = self.record.line

@@ -6,9 +6,10 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
+
+from bcjit.lazy import load
 
 if TYPE_CHECKING:
     from bcjit.backends import Backend
@@ -59,5 +60,5 @@ def check(
     1 graph with 3 calls
     """
     # Late: few programs ask, and `import bcjit` is to be quick.
-    found = importlib.import_module("bcjit.debugging.checking").run_check(fn, args, kwargs, backend)
+    found = load("bcjit.debugging.checking").run_check(fn, args, kwargs, backend)
     return cast("CheckResult", found)

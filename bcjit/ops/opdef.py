@@ -8,7 +8,7 @@ declared signature.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from inspect import Signature, signature
 from typing import Any, TypeAlias
 
@@ -117,6 +117,10 @@ class Spelling:
 @cache
 def declared(expand: Callable[..., object]) -> Signature:
     """Return the parameters of an expand, the emitter first: made when first needed, so that importing is fast."""
+    if type(expand) is partial and not expand.keywords:
+        # One function serves many ops; inspecting a partial takes as long as all the rest of a call's first inference.
+        every = tuple(declared(expand.func).parameters.values())
+        return Signature(every[len(expand.args) :])
     return signature(expand)
 
 

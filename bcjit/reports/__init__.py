@@ -8,8 +8,9 @@ The modules are loaded when a name is first asked for: most programs ask for no 
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Final
+
+from bcjit.lazy import load
 
 if TYPE_CHECKING:
     from bcjit.reports.collect import Compiled, explanation_of, program_report_of, report_of
@@ -46,4 +47,4 @@ def __getattr__(name: str) -> object:
     room = _ROOMS.get(name)
     if room is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{room}"), name)
+    return getattr(load(f"{__name__}.{room}"), name)

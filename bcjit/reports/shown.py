@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
+
+from bcjit.lazy import load
 
 if TYPE_CHECKING:
     import os
@@ -16,7 +17,7 @@ __all__ = ["Shown"]
 
 def _renderer(name: str) -> Any:
     """Return a module that renders reports. Late, so that a program that shows no page does not wait for what makes pages."""
-    return importlib.import_module(f"bcjit.reports.{name}")
+    return load(f"bcjit.reports.{name}")
 
 
 class Shown:

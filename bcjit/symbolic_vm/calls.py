@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-import traceback
+import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NoReturn
@@ -104,7 +104,7 @@ def call(
     if isinstance(function, SymMethod):
         return call(vm, function.func, (function.self, *args), kwargs)
     if isinstance(function, SymFunction):
-        if any(function.obj is taker for taker in _FRAME_TAKERS):
+        if _gives_frames(function.obj):
             use_of_frame(vm, function.qualname)
         reason = marked(function.obj) if function.obj is not None else None
         if reason is not None:
@@ -140,8 +140,14 @@ def _call_instance(
     return break_graph(because.UNKNOWN_CALL, f"an object of type {describe(function)}")
 
 
-# Python functions that give frames of their callers away, the innermost first.
-_FRAME_TAKERS: Final = (inspect.currentframe, inspect.stack, traceback.walk_stack)
+def _gives_frames(function: object) -> bool:
+    """Whether a Python function gives frames of its callers away, the innermost first."""
+    module = sys.modules.get("traceback")  # imported by the program, else it has nothing of it
+    walk = None if module is None else vars(module).get("walk_stack")
+    return function is not None and any(function is taker for taker in (*_FRAME_TAKERS, walk))
+
+
+_FRAME_TAKERS: Final = (inspect.currentframe, inspect.stack)
 
 
 def use_of_frame(vm: Machine, what: str, depth: int = 0) -> NoReturn:
