@@ -19,7 +19,7 @@ from bcjit.guards.guard import DEAD, Guard, GuardKind, Identity, SymbolicRelatio
 from bcjit.guards.hints import hint
 from bcjit.guards.order import ordered
 from bcjit.guards.sentence import Failure, describe, failure, named, sentence
-from bcjit.guards.source import MEMBERS, Source, SourceKind, is_constant_key
+from bcjit.guards.source import MEMBERS, Source, SourceKind, is_constant_key, is_exactly
 
 __all__ = [
     "DEAD",
@@ -41,6 +41,7 @@ __all__ = [
     "hint",
     "holds",
     "is_constant_key",
+    "is_exactly",
     "lookup_in_mro",
     "named",
     "ordered",

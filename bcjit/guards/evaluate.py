@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import numpy as np
 
 from bcjit.guards.guard import Guard, GuardKind, Identity, SymbolicRelation
-from bcjit.guards.source import Source, SourceKind, exact_key, is_constant_key
+from bcjit.guards.source import (
+    Source,
+    SourceKind,
+    exact_key,
+    has_base,
+    is_constant_key,
+    is_exactly,
+)
 from bcjit.records import dataclass
 
 if TYPE_CHECKING:
@@ -111,7 +118,7 @@ def own_dict(value: object) -> dict[object, object] | None:
     for ancestor in _TYPE_MRO.__get__(type(value)):
         descriptor = _TYPE_DICT.__get__(ancestor).get("__dict__")
         # A getset where the instance has it; a member in C types that always have one.
-        if type(descriptor) in (types.GetSetDescriptorType, types.MemberDescriptorType):
+        if is_exactly(descriptor, (types.GetSetDescriptorType, types.MemberDescriptorType)):
             return cast("dict[object, object]", descriptor.__get__(value))
     return None
 
@@ -204,7 +211,7 @@ def _module_attr(key: Any, base: object, _roots: Roots) -> object:
 
 def is_class(value: object) -> bool:
     """Whether the value is a class, without asking its ``__class__``."""
-    return type in _TYPE_MRO.__get__(type(value))
+    return has_base(value, type)
 
 
 def _mro(key: Any, base: object, _roots: Roots) -> object:
@@ -234,13 +241,13 @@ _SIZED: Final = (list, dict, set, frozenset, str, bytes)
 
 def is_tuple(value: object) -> bool:
     """Whether a value is a tuple, or of a class made from it; nothing is asked of the value."""
-    return tuple in _TYPE_MRO.__get__(type(value))
+    return has_base(value, tuple)
 
 
 def _length(_key: Any, base: object, _roots: Roots) -> int:
     if is_tuple(base):
         return tuple.__len__(cast("tuple[object, ...]", base))
-    if type(base) not in _SIZED:
+    if not is_exactly(base, _SIZED):
         raise Unavailable("it is not a plain list, tuple, dict, set, str or bytes")
     return len(cast("Sequence[object]", base))
 
@@ -279,10 +286,10 @@ _READERS: Final[dict[str, dict[type, Callable[[object], object]]]] = {
 def _member(key: Any, base: object, _roots: Roots) -> object:
     if key == "dict":
         return own_dict(base)
-    reader = _READERS[key].get(type(base))
-    if reader is None:
-        raise Unavailable(f"it is not an object with {key}")
-    return reader(base)
+    for pytype, reader in _READERS[key].items():
+        if type(base) is pytype:
+            return reader(base)
+    raise Unavailable(f"it is not an object with {key}")
 
 
 def _cell_contents(source: Source, roots: Roots) -> object:

@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bcjit.dims import Relation, Symbol
-from bcjit.guards.source import Source, SourceKind, exact_key, is_constant_key
+from bcjit.guards.source import (
+    Source,
+    SourceKind,
+    exact_key,
+    has_base,
+    is_constant_key,
+    is_exactly,
+)
 from bcjit.records import dataclass
 
 if TYPE_CHECKING:
@@ -85,8 +92,7 @@ _HELD_TYPES: Final[frozenset[type]] = frozenset(
 def _may_be_held(obj: object) -> bool:
     if type(obj) is tuple:
         return all(map(_may_be_held, obj))
-    # type.__mro__ of the class, not isinstance: __class__ could be a user's property.
-    return type(obj) in _HELD_TYPES or np.dtype in type.__dict__["__mro__"].__get__(type(obj))
+    return is_exactly(obj, _HELD_TYPES) or has_base(obj, np.dtype)
 
 
 class Identity:
@@ -161,12 +167,13 @@ def label(obj: object) -> str:
     """Describe an object without running its code: ``numpy.add``, ``class Model``, ``function f``, ``a Model object``."""
     if is_constant_key(obj):
         return repr(obj)
-    if type(obj) in _LABELS:
-        return _LABELS[type(obj)](obj)
-    if type in type.__dict__["__mro__"].__get__(type(obj)):
+    for pytype, words in _LABELS.items():
+        if type(obj) is pytype:
+            return words(obj)
+    if has_base(obj, type):
         assert isinstance(obj, type)
         return f"class {_qualified(obj)}"
-    if np.dtype in type.__dict__["__mro__"].__get__(type(obj)):
+    if has_base(obj, np.dtype):
         return f"dtype {obj}"
     return f"{with_article(_qualified(type(obj)))} object"
 

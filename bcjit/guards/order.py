@@ -18,7 +18,7 @@ import numpy as np
 
 from bcjit.dims import Relation, Symbol
 from bcjit.guards.guard import DEAD, Guard, GuardKind, Identity, SymbolicRelation
-from bcjit.guards.source import Source, SourceKind
+from bcjit.guards.source import Source, SourceKind, has_base
 
 __all__ = ["ordered"]
 
@@ -120,7 +120,7 @@ _FLAGS: Final = type.__dict__["__flags__"]
 def _keeps_its_type(value: object) -> bool:
     """Whether no assignment to ``__class__`` can give the object another one."""
     pytype = type(value)
-    if types.ModuleType in type.__dict__["__mro__"].__get__(pytype):
+    if has_base(value, types.ModuleType):
         return False
     return bool(_FLAGS.__get__(pytype) & _IMMUTABLE_TYPE)
 

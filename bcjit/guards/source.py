@@ -6,13 +6,22 @@ A ``Source`` is a path: a root (an argument, a global, a cell) or one step from 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from enum import IntEnum
-from typing import Final
+from typing import Final, cast
 
 from bcjit.records import dataclass
 
-__all__ = ["MEMBERS", "ROOT_KINDS", "Source", "SourceKind", "exact_key", "is_constant_key"]
+__all__ = [
+    "MEMBERS",
+    "ROOT_KINDS",
+    "Source",
+    "SourceKind",
+    "exact_key",
+    "has_base",
+    "is_constant_key",
+    "is_exactly",
+]
 
 
 class SourceKind(IntEnum):
@@ -66,11 +75,30 @@ _CONSTANT_TYPES: Final[frozenset[type]] = frozenset(
 )
 
 
+# Comparing and hashing a class, as a search in a tuple, set or dict does, runs code of its metaclass. So classes of the program are
+# compared by identity, or looked up only if their metaclass is the plain one.
+
+
+def is_exactly(value: object, types: Iterable[type]) -> bool:
+    """Whether the value is of just one of these types; nothing is asked of the value or its class."""
+    pytype = type(value)
+    return any(pytype is known for known in types)
+
+
+def has_base(value: object, base: type) -> bool:
+    """Whether the value's class is, or is made from, this one; nothing is asked of the value or its class."""
+    return any(ancestor is base for ancestor in _MRO.__get__(type(value)))
+
+
+_MRO: Final = type.__dict__["__mro__"]
+
+
 def is_constant_key(value: object) -> bool:
     """Whether the value is a constant of exact built-in type, or a tuple of such."""
-    if type(value) is tuple:
-        return all(map(is_constant_key, value))
-    return type(value) in _CONSTANT_TYPES
+    pytype = type(value)
+    if pytype is tuple:
+        return all(map(is_constant_key, cast("tuple[object, ...]", value)))
+    return type(pytype) is type and pytype in _CONSTANT_TYPES
 
 
 def exact_key(value: object) -> Hashable:

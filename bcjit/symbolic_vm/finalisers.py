@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import bcjit.symbolic_vm.break_reasons as because
-from bcjit.guards import GuardKind
+from bcjit.guards import GuardKind, is_exactly
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.values import (
     Lazy,
@@ -52,7 +52,7 @@ def _may_finalise(obj: object, depth: int) -> bool:
     if depth == 0:
         return False
     items: list[object] = []
-    if type(obj) in (list, tuple, set, frozenset):
+    if is_exactly(obj, (list, tuple, set, frozenset)):
         items = list(obj)  # type: ignore[call-overload]  # iterable by its type
     elif type(obj) is dict:
         items = list(obj.values())
