@@ -48,13 +48,17 @@ def terminal():
     os.close(master)
 
 
-def seen(master):
-    """Return what has been written."""
-    os.set_blocking(master, False)
-    try:
-        return os.read(master, 65536)
-    except BlockingIOError:
-        return b""
+END = b"<end>"
+
+
+def seen(terminal):
+    """Return what has been written so far: up to a word written now, since terminals hand on when they like to."""
+    master, slave = terminal
+    os.write(slave, END)
+    text = b""
+    while not text.endswith(END):
+        text += os.read(master, 65536)
+    return text.removesuffix(END)
 
 
 def compile_for(shower, clock, seconds, step=""):
@@ -69,22 +73,22 @@ def test_what_is_quick_is_not_shown(clock, terminal):
     shower = progress.Progress(terminal[1])
     for _ in range(4):
         compile_for(shower, clock, 0.1, "backend eager")
-    assert seen(terminal[0]) == b""
+    assert seen(terminal) == b""
 
 
 def test_what_takes_long_is_shown_until_the_program_goes_on(clock, terminal):
     shower = progress.Progress(terminal[1])
     compile_for(shower, clock, 0.7)
-    assert seen(terminal[0]) == b""
+    assert seen(terminal) == b""
     shower.begin(LINE)
     text = b" bcjit: compiling Model.step (model.py:12)%s; 2 parts, %s s"
     shown = b"\x1b7\x1b[?7l" + text + b"\x1b[?7h"
-    assert seen(terminal[0]) == shown % (b"", b"0.7")
+    assert seen(terminal) == shown % (b"", b"0.7")
     clock.now += 0.5
     shower.step("backend eager")
-    assert seen(terminal[0]) == RESTORE + shown % (b", backend eager", b"1.2")
+    assert seen(terminal) == RESTORE + shown % (b", backend eager", b"1.2")
     shower.end()
-    assert seen(terminal[0]) == RESTORE
+    assert seen(terminal) == RESTORE
 
 
 def test_a_program_that_ran_in_between_has_begun_anew(clock, terminal):
@@ -92,26 +96,26 @@ def test_a_program_that_ran_in_between_has_begun_anew(clock, terminal):
     compile_for(shower, clock, 0.7)
     clock.now += progress.PAUSE + 0.1
     compile_for(shower, clock, 0.1, "backend eager")
-    assert seen(terminal[0]) == b""
+    assert seen(terminal) == b""
 
 
 def test_one_step_that_takes_long_is_said_at_the_next(clock, terminal):
     shower = progress.Progress(terminal[1])
     compile_for(shower, clock, 0.7, "backend eager")
-    assert b"backend eager; 1 parts, 0.7 s" in seen(terminal[0])
+    assert b"backend eager; 1 parts, 0.7 s" in seen(terminal)
 
 
 def test_names_cannot_write_control_characters(clock, terminal):
     shower = progress.Progress(terminal[1], after=0.0)
     shower.begin(SourceLine("a\x1b[2Jb.py", 1, "f\nü"))
-    assert b"f?? (a?[2Jb.py:1)" in seen(terminal[0])
+    assert b"f?? (a?[2Jb.py:1)" in seen(terminal)
 
 
 def test_nothing_is_shown_where_it_could_be_noticed(clock, terminal, monkeypatch):
     def shows():
         shower = progress.Progress(terminal[1], after=0.0)
         compile_for(shower, clock, 1.0)
-        return seen(terminal[0]) != b""
+        return seen(terminal) != b""
 
     assert shows()
     with monkeypatch.context() as patch:
@@ -141,7 +145,7 @@ def test_no_terminal_and_a_closed_one_are_left_alone(clock, tmp_path):
     master, slave = pty.openpty()
     shower = progress.Progress(slave, after=0.0)
     shower.begin(LINE)
-    assert SAVE in seen(master)
+    assert SAVE in seen((master, slave))
     os.close(master)
     os.close(slave)
     shower.end()
@@ -173,16 +177,15 @@ whole_script.run(whole_script.Target("script", sys.argv[1]), "eager", report=Fal
 
 def run_in_terminal(script, terminal, **environment):
     """Run a script with its stderr in a terminal; return its stdout and what the terminal got."""
-    master, slave = terminal
     done = subprocess.run(
         [sys.executable, "-c", STARTER, script],
         env={**os.environ, "TERM": "xterm", **environment},
         stdout=subprocess.PIPE,
-        stderr=slave,
+        stderr=terminal[1],
         check=True,
         start_new_session=True,
     )
-    return done.stdout.decode(), seen(master)
+    return done.stdout.decode(), seen(terminal)
 
 
 def test_a_script_in_a_terminal(tmp_path, terminal):
