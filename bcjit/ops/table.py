@@ -58,7 +58,7 @@ class Rows:
 _BY_IDENTITY: Final[dict[int, OpDef]] = {}
 _BY_UFUNC_METHOD: Final[dict[tuple[int, str], OpDef]] = {}
 _ATTRIBUTES: Final[dict[Attribute, tuple[OpDef, Target]]] = {}
-_OPS: Final[dict[str, OpDef]] = {}
+_MODULES: Final[dict[str, str]] = {}  # name of an op -> the module that has it
 _READ: Final[dict[str, tuple[OpDef, ...]]] = {}  # module -> its ops, once they are in the table
 
 # Where the row of a target, or of an attribute, is that has not been read. The targets are those of the moment when bcjit was
@@ -80,14 +80,14 @@ def add(module: str, rows: Rows, *, anything: bool = True) -> None:
         Whether targets count that were not NumPy's when bcjit was imported.
     """
     ops = tuple(rows.ops if anything else _of_numpy(rows.ops))
-    names: dict[str, OpDef] = {}
+    names: dict[str, str] = {}
     targets: dict[int, OpDef] = {}
     methods: dict[tuple[int, str], OpDef] = {}
     attributes: dict[Attribute, tuple[OpDef, Target]] = {}
     for op in ops:
-        if op.name in names or _OPS.get(op.name, op) is not op:
+        if op.name in names or _MODULES.get(op.name, module) != module:
             raise ValueError(f"{op.name}: the op table has this name already")
-        names[op.name] = op
+        names[op.name] = module
         for spelling in op.spellings:
             target = spelling.target
             owner = _ufunc_of(target)
@@ -101,7 +101,7 @@ def add(module: str, rows: Rows, *, anything: bool = True) -> None:
             if spelling.method is not None:
                 key = (spelling.method, spelling.of_scalar, spelling.is_attribute)
                 attributes[key] = (op, target)
-    _OPS.update(names)
+    _MODULES.update(names)
     _BY_UFUNC_METHOD.update(methods)
     _BY_IDENTITY.update(targets)
     _ATTRIBUTES.update(attributes)
