@@ -25,6 +25,7 @@ from under_test import compile_eager
 
 import bcjit
 from bcjit.compiler import compile as compile_module
+from bcjit.compiler import entry as entry_module
 
 RAISING = Setting(errstate={"all": "raise"})
 EVERY_FLAG = (PLAIN, RAISING, Setting("error"))
@@ -315,7 +316,8 @@ def test_exception_of_a_signal_handler_leaves_a_graph(alarm):
 
 @pytest.mark.parametrize("stage", ["capture", "build_residual", "compile_guards"])
 def test_exception_of_a_signal_handler_leaves_a_compilation(stage, alarm, monkeypatch, caplog):
-    real = getattr(compile_module, stage)
+    module = compile_module if stage == "capture" else entry_module
+    real = getattr(module, stage)
     struck = []
 
     def strike(*arguments, **keywords):
@@ -324,7 +326,7 @@ def test_exception_of_a_signal_handler_leaves_a_compilation(stage, alarm, monkey
             signal.raise_signal(signal.SIGALRM)
         return real(*arguments, **keywords)
 
-    monkeypatch.setattr(compile_module, stage, strike)
+    monkeypatch.setattr(module, stage, strike)
     bcjit.config.strict = False
     compiled = bcjit.compile(lambda x: x * 2)
     with pytest.raises(Alarm):
@@ -336,7 +338,7 @@ def test_exception_of_a_signal_handler_leaves_a_compilation(stage, alarm, monkey
 
 
 def test_exception_of_a_signal_handler_leaves_the_making_of_a_graphs_callable(alarm, monkeypatch):
-    real = compile_module.Graph.to_callable
+    real = entry_module.Graph.to_callable
     struck = []
 
     def strike(graph):
@@ -345,7 +347,7 @@ def test_exception_of_a_signal_handler_leaves_the_making_of_a_graphs_callable(al
             signal.raise_signal(signal.SIGALRM)
         return real(graph)
 
-    monkeypatch.setattr(compile_module.Graph, "to_callable", strike)
+    monkeypatch.setattr(entry_module.Graph, "to_callable", strike)
     bcjit.config.strict = False
     compiled = bcjit.compile(lambda x: x * 2, backend="eager")
     with pytest.raises(Alarm):
