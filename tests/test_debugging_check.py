@@ -198,7 +198,7 @@ def test_wrong_pass_is_told(monkeypatch):
                 node.target = np.cos
 
     monkeypatch.setattr(replay, "optimize", breaking)
-    monkeypatch.setattr("bcjit.compiler.compile.optimize", breaking)
+    monkeypatch.setattr("bcjit.compiler.entry.optimize", breaking)
     result = bcjit.check(three_steps, X, Y, backend="eager")
     assert not result
     assert "passes" in str(result)
@@ -220,7 +220,7 @@ def test_fault_around_the_graphs_blames_no_node(monkeypatch):
 
 
 def test_part_that_is_compiled_wrongly_is_told(monkeypatch):
-    from bcjit.compiler import compile as module  # noqa: PLC0415 - to break it
+    from bcjit.compiler import entry as module  # noqa: PLC0415 - to break it
 
     def parts(x):
         y = x + 1.0

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from bcjit.backends.split import Split, count_leaves
 from bcjit.debugging.compare import differences
 from bcjit.dims import Symbol
-from bcjit.fx_graph import Graph, NodeKind, copy_graph, extract, units
+from bcjit.fx_graph import Graph, NodeKind
+from bcjit.fx_graph.extract import copy_graph, extract, units
 from bcjit.meta import ArrayMeta, ScalarMeta
 from tests.graph_kit import agree, programs, start
 from tests.structured_kit import fresh_inputs, structured_graphs

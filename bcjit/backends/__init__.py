@@ -3,7 +3,6 @@
 from typing import Final
 
 from bcjit.backends.eager import eager
-from bcjit.backends.narrowed import narrowed
 from bcjit.backends.print_backend import PrintBackend
 from bcjit.backends.registry import (
     Backend,
@@ -29,7 +28,6 @@ __all__ = [
     "eager",
     "get_backend",
     "list_backends",
-    "narrowed",
     "register_backend",
     "run_backend",
 ]

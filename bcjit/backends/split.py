@@ -12,16 +12,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from bcjit.backends.eager import eager
 from bcjit.backends.registry import run_backend
-from bcjit.fx_graph import (
-    Extract,
-    Graph,
-    Interpreter,
-    Node,
-    NodeKind,
-    extract,
-    run_structured,
-    units,
-)
+from bcjit.fx_graph import Graph, Interpreter, Node, NodeKind, run_structured
+from bcjit.fx_graph.extract import Extract, extract, units
 from bcjit.records import dataclass
 
 if TYPE_CHECKING:

@@ -22,11 +22,15 @@ from bcjit.dims import Expr, Symbol
 from bcjit.errors import GraphBreakError
 from bcjit.fx_graph import Graph, Node, optimize, refuses_warnings, returning_value
 from bcjit.guards import compile_guards, ordered
+from bcjit.lazy import Later
 from bcjit.selection import selected
 from bcjit.symbolic_vm import RAISING, REASONS, BreakExit, Capture, PartSpec, Position
 
 if TYPE_CHECKING:
+    from bcjit.backends import narrowed
     from bcjit.compiler.compile import FunctionCompiler
+else:
+    narrowed = Later("bcjit.backends.narrowed")  # only a bisection needs it
 
 __all__ = ["make_entry"]
 
@@ -160,7 +164,7 @@ def _run_backend(chosen: str | backends.Backend, found: Capture) -> Callable[...
     examples = [found.input_values[node] for node in graph.inputs]
     selection = selected()
     if selection is not None:
-        backend = backends.narrowed(backend, selection)
+        backend = narrowed.narrowed(backend, selection)
     return backends.checked(backend, graph, backends.run_backend(backend, graph, examples))
 
 

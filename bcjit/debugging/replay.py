@@ -20,11 +20,12 @@ from bcjit.debugging.compare import differences
 from bcjit.debugging.copies import copy_of
 from bcjit.debugging.observe import same_streams
 from bcjit.errors import BackendError, SourceLine
-from bcjit.fx_graph import Graph, Interpreter, Node, NodeKind, copy_graph, extract, optimize, units
+from bcjit.fx_graph import Graph, Interpreter, Node, NodeKind, optimize
+from bcjit.fx_graph.extract import copy_graph, extract, units
 from bcjit.records import dataclass
 
 if TYPE_CHECKING:
-    from bcjit.fx_graph import Extract
+    from bcjit.fx_graph.extract import Extract
 
 __all__ = ["Blame", "Watch"]
 

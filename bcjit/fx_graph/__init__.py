@@ -1,5 +1,7 @@
 """The captured graph: nodes, checks, text, Python source; it must not know how graphs are captured or compiled."""
 
+from typing import TYPE_CHECKING
+
 from bcjit.fx_graph.codegen import (
     CodegenResult,
     GraphFunction,
@@ -11,9 +13,7 @@ from bcjit.fx_graph.codegen import (
     to_source,
 )
 from bcjit.fx_graph.dependencies import dependencies, maker, owner, schedule
-from bcjit.fx_graph.extract import Extract, copy_graph, extract, units
 from bcjit.fx_graph.graph import Graph, Mark, set_drawing
-from bcjit.fx_graph.interpreter import Interpreter, run_structured
 from bcjit.fx_graph.node import (
     Alias,
     Node,
@@ -27,12 +27,15 @@ from bcjit.fx_graph.node import (
 )
 from bcjit.fx_graph.passes import PASSES, eliminate_dead_code, optimize
 from bcjit.fx_graph.printer import node_text
+from bcjit.lazy import load
+
+if TYPE_CHECKING:
+    from bcjit.fx_graph.interpreter import Interpreter, run_structured
 
 __all__ = [
     "PASSES",
     "Alias",
     "CodegenResult",
-    "Extract",
     "Graph",
     "GraphFunction",
     "Interpreter",
@@ -40,11 +43,9 @@ __all__ = [
     "Node",
     "NodeKind",
     "Operand",
-    "copy_graph",
     "dependencies",
     "eliminate_dead_code",
     "exprs_in",
-    "extract",
     "is_generated",
     "item_of",
     "leaves",
@@ -62,5 +63,11 @@ __all__ = [
     "set_drawing",
     "source_of",
     "to_source",
-    "units",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Return what is read when it is first asked for: no function that is called runs node by node."""
+    if name not in {"Interpreter", "run_structured"}:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(load("bcjit.fx_graph.interpreter"), name)
