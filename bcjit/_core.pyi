@@ -69,6 +69,10 @@ class Entry:
     def verdicts(self) -> tuple[tuple[int, int, bool, float, float, int, int], ...]:
         """Of each range of sizes judged: lowest, highest or -1, plain?, seconds plain and compiled, samples of both."""
     hits: int
+    @property
+    def plain_hits(self) -> int: ...
+    @property
+    def unchecked(self) -> int: ...
     bailouts: int
     plain: bool
 

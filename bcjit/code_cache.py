@@ -112,9 +112,15 @@ class CacheEntry:
 
     @property
     def hits(self) -> int:
-        """How often the guards held; the call it was captured in does not count."""
+        """How often it was used again; the call it was captured in does not count, nor do those of `plain_calls`."""
         entry = self.entry() if self.entry is not None else None
-        return 0 if entry is None else entry.hits
+        return 0 if entry is None else entry.hits - entry.plain_hits
+
+    @property
+    def plain_calls(self) -> int:
+        """How many calls it would have served but for the cost model, which let the plain function run."""
+        entry = self.entry() if self.entry is not None else None
+        return 0 if entry is None else entry.plain_hits + entry.unchecked
 
     @property
     def bailouts(self) -> int:

@@ -154,6 +154,36 @@ def test_each_range_of_sizes_has_its_own_verdict(judged):
     ]
 
 
+class Body:
+    def __init__(self, size: int) -> None:
+        self.u = np.ones(size)
+
+    def turn(self):
+        looks_on()
+        self.u += 1
+        return self.u.sum()
+
+
+@bcjit.disable
+def looks_on():
+    seen.append(sys._getframe(1).f_code is Body.turn.__code__)
+
+
+def test_arrays_in_attributes_have_sizes_too(judged):
+    clock = judged(3 * US, 1 * US)
+    compiled = bcjit.compile(Body.turn)
+    small, large = Body(3), Body(1000)
+    for body, times in ((small, (3 * US, 1 * US)), (large, (1 * US, 3 * US))):
+        clock.times = times
+        for _ in range(60):
+            compiled(body)
+    seen.clear()
+    compiled(small)
+    compiled(large)
+    assert seen == [True, False]
+    assert {v.low for entry in entries_of(compiled) for v in entry.verdicts} == {1, 256}
+
+
 def test_what_was_plain_many_times_over_is_not_even_checked(judged):
     judged(3 * US, 1 * US)
     compiled = bcjit.compile(lambda x: x + 1)
@@ -161,7 +191,9 @@ def test_what_was_plain_many_times_over_is_not_even_checked(judged):
     for _ in range(3000):
         assert compiled(x).tolist() == [2.0] * 3
     (entry,) = entries_of(compiled)
-    assert entry.hits < 2900
+    assert entry.entry().hits < 2900
+    assert entry.hits < 20
+    assert entry.hits + entry.plain_calls >= 2999
     assert compiled(np.ones(3, np.float32)).dtype == np.float32  # whatever comes meanwhile
     for _ in range(3000):
         compiled(np.ones((2, 2)))

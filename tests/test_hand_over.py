@@ -130,6 +130,75 @@ def test_a_break_that_was_asked_for_is_handed_over_while_it_is_that_function(mon
     assert compiled._compiler.cache.captures > captures
 
 
+def stop():
+    pass
+
+
+noted: list[str] = []
+
+
+def test_a_cut_that_does_something_by_now_is_done(monkeypatch):
+    from bcjit.symbolic_vm import mark
+
+    mark(stop, "BRK004")
+
+    def program(x):
+        y = x + 1
+        stop()
+        return y * 2
+
+    compiled = bcjit.compile(program, backend="eager")
+    noted.clear()
+    for _ in range(3):
+        compiled(np.ones(2))
+    assert handed_over(compiled) == 1
+    monkeypatch.setattr(stop, "__code__", (lambda: noted.append("called")).__code__)
+    for _ in range(3):
+        compiled(np.ones(2))
+    assert noted == ["called"] * 3
+
+
+def cuts_and_counts():
+    noted.append("counted")
+    bcjit.graph_break()
+
+
+def test_a_call_that_leads_to_a_cut_is_made():
+    def program(x):
+        y = x + 1
+        cuts_and_counts()
+        return y * 2
+
+    compiled = bcjit.compile(program, backend="eager")
+    noted.clear()
+    for _ in range(4):
+        assert compiled(np.ones(2)).tolist() == [4.0, 4.0]
+    assert noted == ["counted"] * 4
+
+
+def test_profilers_see_the_function():
+    compiled = bcjit.compile(branches, backend="eager")
+    direct = bcjit.compile(lambda x: x + 1, backend="eager")
+    for _ in range(3):
+        compiled(*PROGRAMS[branches][0])
+        direct(np.ones(2))
+    assert handed_over(compiled)
+    names: list[str] = []
+
+    def profile(frame, event, arg):
+        if event == "call":
+            names.append(frame.f_code.co_name)
+
+    sys.setprofile(profile)
+    try:
+        compiled(*PROGRAMS[branches][0])
+        direct(np.ones(2))
+    finally:
+        sys.setprofile(None)
+    assert "branches" in names
+    assert "<lambda>" in names
+
+
 def test_a_graph_that_has_written_is_not_done_again():
     def writes(x):
         x += 1

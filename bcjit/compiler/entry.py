@@ -10,7 +10,7 @@ from bcjit.bytecode import leads_to_raise
 from bcjit.code_cache import CacheEntry, Problem, Times
 from bcjit.compiler.artifacts import Artifacts
 from bcjit.compiler.bailout import BailOuts, Record, make_record
-from bcjit.compiler.hand_over import cut_guard
+from bcjit.compiler.hand_over import cut_guards
 from bcjit.compiler.idle_loops import idle_loop, loop_code
 from bcjit.compiler.overlap import overlap_guards
 from bcjit.compiler.recipes import CannotRebuild, FromSource
@@ -51,9 +51,7 @@ def make_entry(compiler: FunctionCompiler, found: Capture, times: Times) -> _cor
     graph = found.graph
     line = found.spec.source_line
     with timed(times, "assembly"):
-        cut = cut_guard(found)
-        more = overlap_guards(found, line) if cut is None else (*overlap_guards(found, line), cut)
-        guards = ordered((*found.guards, *more))
+        guards = ordered((*found.guards, *overlap_guards(found, line), *cut_guards(found)))
         tree = compile_guards(guards)
     nothing = not graph.calls and continuations_end(found)
     record = CacheEntry(

@@ -18,11 +18,11 @@ from bcjit.fx_graph import Node
 from bcjit.guards import Guard, GuardKind, Identity, Source, SourceKind
 from bcjit.meta import ArrayMeta
 from bcjit.records import dataclass
-from bcjit.symbolic_vm import BreakExit, Capture
+from bcjit.symbolic_vm import BreakExit, Capture, only_cuts
 from bcjit.symbolic_vm.break_reasons import ASKED
 from bcjit.symbolic_vm.values import Lazy
 
-__all__ = ["MOST_VALUES", "HandOver", "Side", "cut_guard", "hand_over", "jump_of", "places_of"]
+__all__ = ["MOST_VALUES", "HandOver", "Side", "cut_guards", "hand_over", "jump_of", "places_of"]
 
 MOST_VALUES: Final = 24  # BCJIT_SMALL_VALUES of csrc/core.h
 
@@ -55,11 +55,11 @@ def jump_of(group: Sequence[Instruction]) -> Op | None:
     return ops[0]
 
 
-def cut_guard(found: Capture) -> Guard | None:
-    """Return what must hold for a part to end in a call that does nothing, None if that is not how it ends."""
+def cut_guards(found: Capture) -> tuple[Guard, ...]:
+    """Return what must hold for a part to end in a call that does nothing, nothing if that is not how it ends."""
     end = found.end
     if not isinstance(end, BreakExit) or end.cause.reason.code != ASKED:
-        return None
+        return ()
     instruction, line = end.instruction, end.cause.line
     if (
         line is None
@@ -67,12 +67,18 @@ def cut_guard(found: Capture) -> Guard | None:
         or instruction.arg != 0
         or instruction.handler is not None
     ):
-        return None
+        return ()
     for value in end.state.stack[-2:]:
         source = value.source
-        if isinstance(value, Lazy) and isinstance(value.obj, FunctionType) and source is not None:
-            return Guard(GuardKind.IDENTITY, source, Identity(value.obj), line)
-    return None
+        if not isinstance(value, Lazy) or not isinstance(value.obj, FunctionType) or source is None:
+            continue
+        if only_cuts(value.obj):
+            code = Source(SourceKind.MEMBER, "code", source)
+            return (
+                Guard(GuardKind.IDENTITY, source, Identity(value.obj), line),
+                Guard(GuardKind.IDENTITY, code, Identity(value.obj.__code__), line),
+            )
+    return ()
 
 
 _JUMPS: Final = (Op.POP_JUMP_IF_TRUE, Op.POP_JUMP_IF_FALSE, Op.JUMP)

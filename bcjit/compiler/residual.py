@@ -14,7 +14,7 @@ from typing import Final
 
 from bcjit import _core
 from bcjit.bytecode import FOR_ITERS, Instruction, Op, Position, Region, stack_effect
-from bcjit.compiler.hand_over import HandOver, Side, cut_guard, hand_over, jump_of, places_of
+from bcjit.compiler.hand_over import HandOver, Side, cut_guards, hand_over, jump_of, places_of
 from bcjit.compiler.recipes import (
     FromGraph,
     FromSource,
@@ -310,8 +310,8 @@ class _Writer(ValueWriter):
         """Say what is handed over, if the instruction that broke does no more than to jump."""
         group = self.capture.frame.listing.group_at(end.instruction.offset)
         jump = jump_of(group[group.index(end.instruction) :])
-        cut = cut_guard(self.capture)
-        if not self.outputs or (jump is None and cut is None):
+        cut = bool(cut_guards(self.capture))
+        if not self.outputs or (jump is None and not cut):
             return
         own = {name: place for place, name in enumerate(self.capture.spec.value_names)}
         values = [
@@ -319,11 +319,11 @@ class _Writer(ValueWriter):
             for name in self.code.co_varnames
             if name in bound
         ]
-        given = [] if cut is None else [Literal(None)]
+        given = [Literal(None)] if cut else []
         sides = [Side(part, (*values, *lower, *given)) for part in self.next_parts]
         if jump is Op.POP_JUMP_IF_TRUE:  # what comes next is the side where it is false
             sides.reverse()
-        test = operands[0] if operands and cut is None else None
+        test = operands[0] if operands and not cut else None
         self._handed = hand_over(self._input_set, self.outputs, test, sides)
 
     def _drop_stack_arguments(self) -> None:

@@ -29,6 +29,11 @@ int bcjit_guards_init(PyObject *module);
 Py_ssize_t bcjit_guards_check(PyObject *tree, PyObject *const *values, Py_ssize_t nvalues,
                               PyObject *func, PyObject *closure);
 
+/* From now on the tree keeps how many elements the largest array has that it guards; what it was at the last check that
+ * held, to be asked before anything else runs. */
+void bcjit_guards_measure(PyObject *tree);
+Py_ssize_t bcjit_guards_largest(PyObject *tree);
+
 /* ---- values.c: owned values on their way into a part ----------------------------------------- */
 #define BCJIT_SMALL_VALUES 24
 typedef struct {
@@ -70,6 +75,8 @@ typedef struct {
     PyObject *tag;
     PyFunctionObject *function;             /* spare function of code, without a closure; or NULL */
     Py_ssize_t hits;
+    Py_ssize_t plain_hits;                  /* of those, calls that ran plain as the cost model wanted */
+    Py_ssize_t unchecked;                   /* calls that ran plain without a look at the guards */
     Py_ssize_t bailouts;
     char returns;
     char plain;
@@ -324,6 +331,13 @@ int bcjit_uncount_call(PyThreadState *ts);
 /* ---- module.c -------------------------------------------------------------------------------- */
 extern vectorcallfunc bcjit_function_vectorcall;    /* of every Python function nobody changed */
 extern bool bcjit_tracing_override;
+/* Whether somebody listens who must see a frame for each function that runs. */
+static inline bool bcjit_profiling_active(PyThreadState *ts)
+{
+    return BCJIT_UNLIKELY(ts->c_profilefunc != NULL || bcjit_tool_in_use(ts->interp, 2) ||
+                          bcjit_tool_in_use(ts->interp, 3) || bcjit_tool_in_use(ts->interp, 4) ||
+                          bcjit_tool_in_use(ts->interp, 5));
+}
 static inline bool bcjit_tracing_active(PyThreadState *ts)
 {
     return BCJIT_UNLIKELY(ts->c_tracefunc != NULL || bcjit_tool_in_use(ts->interp, 0) ||

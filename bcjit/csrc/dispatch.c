@@ -69,7 +69,7 @@ static PyObject *run_entry(Call *call, Entry *entry, PyObject *closure, PyObject
     Dispatcher *self = call->self;
     PyObject *handled = Py_XNewRef(*bcjit_handled_exception(call->ts));
     PyObject *result = NULL;
-    if (entry->hand_over != NULL) {
+    if (entry->hand_over != NULL && !bcjit_profiling_active(call->ts)) {
         State next;
         if (BCJIT_LIKELY(bcjit_hand_over(call->ts, entry, self->fn, values, &next))) {
             Py_XDECREF(handled);

@@ -295,7 +295,7 @@ PyObject *bcjit_entry_run(PyThreadState *ts, Entry *entry, PyObject *func, PyObj
     if (held_values != NULL && !entry->bails) {
         return bcjit_run_code(&entry->function, entry->code, &around, held_values);
     }
-    if (entry->n_direct >= 0) {
+    if (entry->n_direct >= 0 && !bcjit_profiling_active(ts)) {
         int token = bcjit_enter_call(ts);
         if (token < 0) {
             return NULL;
@@ -483,7 +483,7 @@ static bool step(PyThreadState *ts, Entry *entry, State *state, PyObject *func, 
 {
     PyObject *handled = Py_XNewRef(*bcjit_handled_exception(ts));
     bool goes_on;
-    if (entry->hand_over != NULL) {
+    if (entry->hand_over != NULL && !bcjit_profiling_active(ts)) {
         State next;
         goes_on = bcjit_hand_over(ts, entry, func, state->values.items, &next);
         *result = NULL;

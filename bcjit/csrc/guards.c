@@ -15,6 +15,8 @@ typedef struct {
     SourceRow *sources;
     Py_ssize_t n_guards;
     GuardRow *guards;
+    bool measures;              /* largest is kept */
+    Py_ssize_t largest;         /* elements of the largest array guarded, when all held last */
 } GuardTree;
 
 /* ---- the check ------------------------------------------------------------------------------ */
@@ -194,6 +196,22 @@ static Py_ssize_t run(const GuardTree *tree, Check *check)
     return -1;
 }
 
+static Py_ssize_t largest_array(const GuardTree *tree, const Check *check)
+{
+    Py_ssize_t largest = 0;
+    for (Py_ssize_t i = 0; i < tree->n_guards; i++) {
+        if (tree->guards[i].kind == GUARD_ARRAY) {
+            Py_ssize_t size = bcjit_array_elements(check->slots[tree->guards[i].source].object);
+            largest = Py_MAX(largest, size);
+        }
+    }
+    return largest;
+}
+
+void bcjit_guards_measure(PyObject *tree) { ((GuardTree *)tree)->measures = true; }
+
+Py_ssize_t bcjit_guards_largest(PyObject *tree) { return ((GuardTree *)tree)->largest; }
+
 Py_ssize_t bcjit_guards_check(PyObject *object, PyObject *const *values, Py_ssize_t nvalues,
                               PyObject *func, PyObject *closure)
 {
@@ -210,6 +228,9 @@ Py_ssize_t bcjit_guards_check(PyObject *object, PyObject *const *values, Py_ssiz
         }
     }
     Py_ssize_t failed = run(tree, &check);
+    if (tree->measures && failed < 0) {
+        tree->largest = largest_array(tree, &check);
+    }
     if (check.owned) {
         for (int i = 0; i < check.fetched; i++) {
             drop(&check.slots[i]);

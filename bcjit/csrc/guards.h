@@ -181,6 +181,19 @@ static inline bool bcjit_array_holds(const GuardRow *row, PyObject *value)
            (BCJIT_LIKELY((PyObject *)PyArray_DESCR(array) == row->payload) ||
             bcjit_same_dtype(PyArray_DESCR(array), row));
 }
+/* How many elements an exact ndarray has; 0: it is none. */
+static inline Py_ssize_t bcjit_array_elements(PyObject *value)
+{
+    if (value == NULL || !Py_IS_TYPE(value, bcjit_array_type)) {
+        return 0;
+    }
+    PyArrayObject *array = (PyArrayObject *)value;
+    Py_ssize_t size = 1;
+    for (int axis = 0; axis < PyArray_NDIM(array); axis++) {
+        size *= PyArray_DIM(array, axis);
+    }
+    return size;
+}
 /* The size of an axis, -1 when value is no exact ndarray with that axis. */
 static inline Py_ssize_t bcjit_array_size(PyObject *value, Py_ssize_t axis)
 {

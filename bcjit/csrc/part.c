@@ -146,6 +146,9 @@ static int Entry_init(Entry *self, PyObject *args, PyObject *kwargs)
     self->tag = Py_NewRef(tag);
     self->n_direct = -1;
     self->trial = judged ? bcjit_trial_new() : NULL;
+    if (self->trial != NULL) {
+        bcjit_guards_measure(guards);
+    }
     if (hand_over != Py_None && parse_hand_over(self, hand_over) < 0) {
         return -1;
     }
@@ -214,6 +217,10 @@ static PyMemberDef Entry_members[] = {
     {"returns", T_BOOL, offsetof(Entry, returns), READONLY,
      "Whether the code returns the function's value."},
     {"hits", T_PYSSIZET, offsetof(Entry, hits), 0, "How often the guards held."},
+    {"plain_hits", T_PYSSIZET, offsetof(Entry, plain_hits), READONLY,
+     "How many of those calls ran plain, as the cost model wanted."},
+    {"unchecked", T_PYSSIZET, offsetof(Entry, unchecked), READONLY,
+     "How many more calls it let run plain without a look at the guards, about."},
     {"bailouts", T_PYSSIZET, offsetof(Entry, bailouts), 0, "How often the graph failed."},
     {"plain", T_BOOL, offsetof(Entry, plain), 0, "Run the plain code when the guards hold."},
     {NULL}};

@@ -92,19 +92,13 @@ void bcjit_trial_free(Trial *trial) { PyMem_Free(trial); }
 
 /* ---- the rules ------------------------------------------------------------------------------- */
 
-static Range *range_of(Trial *trial, PyObject *const *values, Py_ssize_t n)
+/* By the largest array among the arguments (those that later parts use too) and among what the first part uses. */
+static Range *range_of(Trial *trial, Entry *entry, PyObject *const *values, Py_ssize_t n)
 {
-    npy_intp largest = 0;
+    Py_ssize_t largest = bcjit_guards_largest(entry->guards);
     for (Py_ssize_t i = 0; i < n; i++) {
-        PyObject *value = values[i];
-        if (value != NULL && Py_IS_TYPE(value, bcjit_array_type)) {
-            PyArrayObject *array = (PyArrayObject *)value;
-            npy_intp size = 1;
-            for (int axis = 0; axis < PyArray_NDIM(array); axis++) {
-                size *= PyArray_DIM(array, axis);
-            }
-            largest = size > largest ? size : largest;
-        }
+        Py_ssize_t size = bcjit_array_elements(values[i]);
+        largest = Py_MAX(largest, size);
     }
     int range = 0;
     for (; largest > 0 && range < RANGES - 1; range++) {
@@ -167,12 +161,13 @@ static void add_sample(Range *range, int ran, double seconds)
 /* ---- one call -------------------------------------------------------------------------------- */
 
 /* A plain call more. Of a short function that was plain many times over, some calls are not even checked. */
-static void count_plain(Part *part, Range *range)
+static void count_plain(Part *part, Entry *entry, Range *range)
 {
     part->plain_streak++;
     if (part->plain_streak >= STREAK && range->known.best[PLAIN] < SHORT) {
         part->unchecked = Py_MIN(part->plain_streak / 8, UNCHECKED);
         part->plain_streak += part->unchecked;
+        entry->unchecked += part->unchecked;
         range->left -= Py_MIN(part->unchecked, range->left - 1);
     }
 }
@@ -187,7 +182,7 @@ static bool has_verdict(Part *part, Entry *entry, Range *range, bool *plain)
     }
     *plain = entry->plain || range->verdict == PLAIN;
     if (*plain) {
-        count_plain(part, range);
+        count_plain(part, entry, range);
     }
     else {
         part->plain_streak = 0;
@@ -195,11 +190,10 @@ static bool has_verdict(Part *part, Entry *entry, Range *range, bool *plain)
     return true;
 }
 
-bool bcjit_trial_begin(Part *part, Entry *entry, PyObject *const *values, Py_ssize_t n,
-                       Sample *sample)
+static bool choose(Part *part, Entry *entry, PyObject *const *values, Py_ssize_t n, Sample *sample)
 {
     Trial *trial = entry->trial;
-    Range *range = range_of(trial, values, n);
+    Range *range = range_of(trial, entry, values, n);
     bool plain;
     sample->trial = NULL;
     if (BCJIT_LIKELY(has_verdict(part, entry, range, &plain))) {
@@ -219,6 +213,14 @@ bool bcjit_trial_begin(Part *part, Entry *entry, PyObject *const *values, Py_ssi
     sample->work = work_time();
     sample->start = wall_time(sample->ran);
     return sample->ran == PLAIN;
+}
+
+bool bcjit_trial_begin(Part *part, Entry *entry, PyObject *const *values, Py_ssize_t n,
+                       Sample *sample)
+{
+    bool plain = choose(part, entry, values, n, sample);
+    entry->plain_hits += plain && !entry->plain;
+    return plain;
 }
 
 void bcjit_trial_end(Sample *sample, bool returned)

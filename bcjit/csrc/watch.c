@@ -204,7 +204,9 @@ static PyObject *visited(Visit *visit, Part *part)
     if (part == NULL) {
         return PyErr_Occurred() ? failed(visit) : as_it_is(visit);
     }
-    Entry *entry = part->skip ? NULL : entry_for(visit, part);
+    bool unchecked = part->unchecked > 0;
+    part->unchecked -= unchecked;
+    Entry *entry = part->skip || unchecked ? NULL : entry_for(visit, part);
     PyObject *result;
     if (entry == NULL) {
         result = PyErr_Occurred() ? failed(visit) : as_it_is(visit);

@@ -8,7 +8,7 @@ that are nodes), ``state`` and ``values`` (data), ``refusals`` and ``break_reaso
 """
 
 from bcjit.symbolic_vm.break_reasons import REASONS
-from bcjit.symbolic_vm.calls import mark, marked
+from bcjit.symbolic_vm.calls import mark, marked, only_cuts
 from bcjit.symbolic_vm.capture import Capture, PartSpec, argument_count, capture
 from bcjit.symbolic_vm.given_up import RAISING
 from bcjit.symbolic_vm.handlers import BREAKS, CALL_OPS, HANDLERS
@@ -36,5 +36,6 @@ __all__ = [
     "capture",
     "mark",
     "marked",
+    "only_cuts",
     "refusal",
 ]

@@ -59,6 +59,7 @@ __all__ = [
     "call_property",
     "call_setter",
     "marked",
+    "only_cuts",
     "use_of_frame",
 ]
 
@@ -66,7 +67,7 @@ BuiltinRule = Callable[[Machine, tuple[SymValue, ...], Mapping[str, SymValue]], 
 # Rules for builtin functions, types and methods of builtin types; filled by ``builtin_calls``, ``math_calls`` and ``method_calls``.
 BUILTINS: Final[dict[object, BuiltinRule]] = {}
 # Functions with a meaning of their own to bcjit: fn -> code of the break reason. Filled by ``api`` through `mark`.
-MARKED: Final[dict[int, tuple[object, str]]] = {}
+MARKED: Final[dict[int, tuple[object, str, object]]] = {}
 _OUTPUT: Final = (print, input, open)
 
 
@@ -83,13 +84,21 @@ def builtin(*callables: object) -> Callable[[BuiltinRule], BuiltinRule]:
 
 def mark(function: object, reason: str) -> None:
     """Make each call of `function` a break for `reason`."""
-    MARKED[id(function)] = (function, reason)
+    MARKED[id(function)] = (function, reason, getattr(function, "__code__", None))
 
 
 def marked(function: object) -> str | None:
     """Return the reason why calls of `function` always break, None if they do not."""
     found = MARKED.get(id(function))
     return found[1] if found is not None and found[0] is function else None
+
+
+def only_cuts(function: types.FunctionType) -> bool:
+    """Whether a call of `function` asks for a cut and does nothing else: it still has the code that it was marked with."""
+    found = MARKED.get(id(function))
+    if found is None or found[0] is not function:
+        return False
+    return found[1] == because.ASKED and found[2] is function.__code__
 
 
 def call(
