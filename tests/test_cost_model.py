@@ -159,9 +159,9 @@ class Body:
         self.u = np.ones(size)
 
     def turn(self):
+        total = self.u.sum()
         looks_on()
-        self.u += 1
-        return self.u.sum()
+        return total
 
 
 @bcjit.disable
