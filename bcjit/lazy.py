@@ -17,13 +17,17 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
-from types import ModuleType
+from types import ModuleType, TracebackType
 from typing import Final
 
-__all__ = ["Later", "is_whole", "load"]
+__all__ = ["Later", "Unreadable", "is_whole", "load"]
 
 _PLAIN_IMPORT: Final = builtins.__import__
 _MODULES: Final = sys.modules
+
+
+class Unreadable(ImportError):
+    """A module cannot be read now: no file can be opened, the files are out of reach or no longer those of this version."""
 
 
 def load(name: str) -> ModuleType:
@@ -31,9 +35,31 @@ def load(name: str) -> ModuleType:
 
     Its imports are resolved in the same way. Modules of others must have been imported by ``import bcjit``, unless the program itself
     has asked for something: one of the standard library is imported as always.
+
+    Raises
+    ------
+    Unreadable
+        It cannot be read; later it may be.
     """
-    if not name.startswith("bcjit."):
-        return import_module(name)
+    try:
+        return _loaded(name) if name.startswith("bcjit.") else import_module(name)
+    except (OSError, ImportError) as error:
+        # A signal handler of the program may raise an OSError too (TimeoutError is one).
+        if isinstance(error, Unreadable) or not _is_of_import(error.__traceback__):
+            raise
+        message = f"{name} cannot be read: {type(error).__name__}: {error}"
+        raise Unreadable(message, name=name) from error
+
+
+def _is_of_import(traceback: TracebackType | None) -> bool:
+    """Whether an exception was raised by what finds and reads modules, or by an import statement of ours."""
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    module = None if traceback is None else traceback.tb_frame.f_globals.get("__name__")
+    return str(module).partition(".")[0] in {"bcjit", "importlib"}
+
+
+def _loaded(name: str) -> ModuleType:
     module = _MODULES.get(name)
     if module is not None and is_whole(module):
         return module

@@ -25,7 +25,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, TextIO
 
 from bcjit.errors import ArgumentError
-from bcjit.lazy import Later, is_whole
+from bcjit.lazy import Later, Unreadable, is_whole
 
 if TYPE_CHECKING:
     import logging
@@ -78,9 +78,13 @@ class Channel:
     def log(
         self, level: int, message: str, *args: object, exc_info: BaseException | None = None
     ) -> None:
-        """Log a message if anybody listens."""
+        """Log a message if anybody listens; it is lost where no file can be opened to import logging."""
         if self.is_enabled_for(level):
-            self.logger().log(level, message, *args, exc_info=exc_info)
+            try:
+                logger = self.logger()
+            except Unreadable:
+                return
+            logger.log(level, message, *args, exc_info=exc_info)
 
     def info(self, message: str, *args: object) -> None:
         """Log a message of level ``INFO``."""

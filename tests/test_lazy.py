@@ -237,9 +237,50 @@ def test_import_hooks_of_the_program_are_not_asked():
     assert answer == "[]\n"
 
 
-def test_a_module_that_is_not_there_is_an_import_error():
-    with pytest.raises(ModuleNotFoundError, match=r"bcjit\.ops\.no_such_module"):
+def test_a_module_that_is_not_there_is_unreadable():
+    with pytest.raises(lazy.Unreadable, match=r"No module named 'bcjit\.ops\.no_such_module'"):
         lazy.load("bcjit.ops.no_such_module")
+
+
+def test_where_no_file_can_be_opened_functions_run_plain_and_are_compiled_later():
+    answer = run(
+        """
+        import os, resource, sys
+        sys.path[0] = os.path.relpath(sys.path[0] or ".")
+        import numpy as np, bcjit
+        from bcjit import backends
+        os.chdir("/")
+        f = bcjit.compile(lambda x: np.sort(x) + np.linalg.norm(x))
+        def reads(graph, examples):
+            graph.lint()
+            return backends.eager(graph, examples)
+        g = bcjit.compile(lambda x: x * 2, backend=reads)
+        _, most = limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        def call():
+            assert f(np.array([4.0, 3.0])).tolist() == [8.0, 9.0] and g(np.ones(1)).tolist() == [2.0]
+            print(len(f.graphs), len(g.graphs))
+        bcjit.config.strict = True
+        for limit in ((3, most), (3, most), limits):
+            resource.setrlimit(resource.RLIMIT_NOFILE, limit)
+            call()
+        """
+    )
+    assert answer == "0 0\n0 0\n1 1\n"
+
+
+@pytest.mark.parametrize("kind", [OSError, ImportError])
+def test_what_a_program_raises_while_a_module_is_read_is_not_ours(monkeypatch, kind):
+    """A signal handler may raise the same classes."""
+
+    class Finder:
+        @staticmethod
+        def find_spec(*_):
+            raise kind("the program's")
+
+    monkeypatch.setattr(lazy, "PathFinder", Finder)
+    with pytest.raises(kind, match="^the program's$") as caught:
+        lazy.load("bcjit.ops.no_such_module")
+    assert type(caught.value) is kind
 
 
 def test_a_loaded_module_is_an_attribute_of_its_package():

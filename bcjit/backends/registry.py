@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, cast
 
 from bcjit.errors import ArgumentError, ArgumentTypeError, BackendError, BackendNotFoundError
 from bcjit.fx_graph import Graph, is_generated
-from bcjit.lazy import Later
+from bcjit.lazy import Later, Unreadable
 
 if TYPE_CHECKING:
     import difflib
@@ -128,8 +128,8 @@ def run_backend(backend: Backend, graph: Graph, example_inputs: Sequence[object]
     """Return the backend's callable for a graph; whatever goes wrong is a BackendError."""
     try:
         compiled: object = backend(graph, example_inputs)
-    except (BackendError, RecursionError, MemoryError):
-        raise  # the last two say nothing about the backend, but about how full the stack or the memory is
+    except (BackendError, RecursionError, MemoryError, Unreadable):
+        raise  # all but the first say nothing about the backend, but about the stack, the memory or our own files
     except Exception as error:
         problem = f"raised {type(error).__name__}: {error}"
         raise BackendError(backend_name(backend), problem) from error

@@ -23,6 +23,7 @@ from bcjit.guards import (
     Roots,
     Unavailable,
 )
+from bcjit.lazy import Unreadable
 from bcjit.logs import get_logger, once
 from bcjit.selection import Selection, selected
 from bcjit.symbolic_vm import (
@@ -171,8 +172,9 @@ class FunctionCompiler:
             return self._compile(part, spec, func, closure, values)
         except GraphBreakError:
             raise
-        except (RecursionError, MemoryError, Unavailable):
-            # Stack or memory is nearly full, or something was changed while it was looked at: plain this time.
+        except (RecursionError, MemoryError, Unavailable, Unreadable):
+            # Stack or memory is nearly full, something was changed while it was looked at, or a module of ours cannot be read now: plain
+            # this time.
             return None
         except Exception as error:
             foreign = _foreign(error, self.backend)
