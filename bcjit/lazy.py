@@ -6,7 +6,8 @@ are not dodged by this: what is loaded here lies below or beside the module that
 The import statement is not good enough for a module that is first needed while a program's function is being compiled. It holds
 locks, which a fork in another thread leaves locked for ever in the child; a signal handler in the middle of it sees half a
 module; it asks the import hooks of the program. So `load` executes a module's code itself: nobody sees the module before it is whole, and who
-is interrupted, or comes at the same time, does the same once more; the first one to end wins.
+is interrupted, or comes at the same time, does the same once more; the first one to end wins. Modules of the standard library are imported as
+always; but where that finds half a module, because the import of it is what was interrupted, ours get one of their own.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def load(name: str) -> ModuleType:
         It cannot be read; later it may be.
     """
     try:
-        return _loaded(name) if name.startswith("bcjit.") else import_module(name)
+        return _loaded(name) if name.startswith("bcjit.") else _whole(import_module(name))
     except (OSError, ImportError) as error:
         # A signal handler of the program may raise an OSError too (TimeoutError is one).
         if isinstance(error, Unreadable) or not _is_of_import(error.__traceback__):
@@ -99,8 +100,8 @@ def is_whole(module: ModuleType) -> bool:
 
 def _executed(name: str) -> ModuleType:
     package = name.rpartition(".")[0]
-    parent = load(package) if "." in package else _MODULES[package]
-    spec = PathFinder.find_spec(name, parent.__path__)
+    parent = load(package) if package.startswith("bcjit.") else _MODULES.get(package)
+    spec = PathFinder.find_spec(name, None if parent is None else parent.__path__)
     if spec is None or spec.loader is None:
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
     module = module_from_spec(spec)
@@ -108,6 +109,11 @@ def _executed(name: str) -> ModuleType:
     namespace["__builtins__"] = {**vars(builtins), "__import__": _import}
     exec(spec.loader.get_code(name), namespace)  # type: ignore[attr-defined]  # every loader of files has it
     return module
+
+
+def _whole(module: ModuleType) -> ModuleType:
+    """Return a module of others; where an import of it is under way, one that is made for whoever asks."""
+    return module if is_whole(module) else _executed(module.__name__)
 
 
 def _import(
@@ -119,7 +125,7 @@ def _import(
 ) -> ModuleType:
     """Do what import statements of a loaded module ask for."""
     if not name.startswith("bcjit"):
-        return _PLAIN_IMPORT(name, globals, locals, fromlist, level)
+        return _whole(_PLAIN_IMPORT(name, globals, locals, fromlist, level))
     module = load(name) if "." in name else _MODULES[name]
     for item in fromlist or ():
         if not hasattr(module, item):

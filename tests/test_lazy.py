@@ -203,6 +203,38 @@ def test_a_module_that_is_being_imported_is_not_waited_for():
         sys.modules[name] = whole
 
 
+def test_half_a_module_of_the_standard_library_is_not_used():
+    """A signal handler may come in the middle of the import of one."""
+    answer = run(
+        """
+        import sys, html
+        import numpy as np, bcjit
+        f = bcjit.compile(lambda x: x * 2)
+        f(np.ones(1))
+        half = sys.modules["html"] = type(sys)("html")
+        half.__spec__ = type(html.__spec__)("html", html.__spec__.loader)
+        half.__spec__._initializing = True
+        print(f.report().html().startswith("<!DOCTYPE html>"), sys.modules["html"] is half)
+        """
+    )
+    assert answer == "True True\n"
+
+
+def test_reports_need_little_of_the_standard_library():
+    """A signal handler must be able to ask for one in the middle of another, and not each module bears to be begun twice."""
+    answer = run(
+        """
+        import sys, numpy as np, bcjit
+        f = bcjit.compile(lambda x: x * 2)
+        f(np.ones(1))
+        before = set(sys.modules)
+        str(f.report()), f.report().html()
+        print(*sorted({name.partition(".")[0] for name in set(sys.modules) - before}))
+        """
+    )
+    assert set(answer.split()) <= {"bcjit", "html", "threading"}
+
+
 def test_import_hooks_of_the_program_are_not_asked():
     """Reading all that can be read later imports nothing else, and runs no code of the program."""
     answer = run(

@@ -7,13 +7,12 @@ backend is imported when it is first asked for.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, cast
 
 from bcjit.errors import ArgumentError, ArgumentTypeError, BackendError, BackendNotFoundError
 from bcjit.fx_graph import Graph, is_generated
-from bcjit.lazy import Later, Unreadable
+from bcjit.lazy import Later, Unreadable, load
 
 if TYPE_CHECKING:
     import difflib
@@ -187,5 +186,5 @@ def _by_name(name: str) -> Backend:
 
 def _entry_points() -> dict[str, EntryPoint]:
     # A third of the time that `import bcjit` may take, for programs that never ask: so not at import.
-    metadata = cast("_Metadata", importlib.import_module("importlib.metadata"))
+    metadata = cast("_Metadata", load("importlib.metadata"))
     return {entry.name: entry for entry in metadata.entry_points(group=ENTRY_POINTS)}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import sysconfig
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from types import CodeType
@@ -258,11 +257,8 @@ def _limit(note: LimitNote) -> LimitReport:
 # ---------------------------------------------------------------------- whose code it is
 
 
-_STDLIB: Final = tuple(
-    os.path.join(path, "")  # noqa: PTH118 - compared with the names of files as code objects have them
-    for path in {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
-    if path
-)
+# Not of sysconfig, which a signal handler must not come back to while it sets itself up.
+_STDLIB: Final = os.path.join(os.path.dirname(os.__file__), "")  # noqa: PTH118, PTH120 - compared with the names of files as code objects have them
 _OWN: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 - as above
 _INSTALLED: Final = ("site-packages", "dist-packages")
 
@@ -282,6 +278,6 @@ def package_of(filename: str) -> str:
             return parts[index + 1].removesuffix(".py")
     if filename.startswith((_OWN + os.sep, "<bcjit")):
         return "bcjit"
-    if filename.startswith((*_STDLIB, "<frozen ")):
+    if filename.startswith((_STDLIB, "<frozen ")):
         return "the standard library"
     return ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
 from bcjit.reports.markup import Markup, join, tag
@@ -54,7 +53,8 @@ class PlainReport(str):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the page of `html` to a file."""
-        Path(path).write_text(self.html(), encoding="utf-8")
+        with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 - pathlib is slow to import
+            file.write(self.html())
 
     def _repr_html_(self) -> str:
         """Return what notebooks show."""

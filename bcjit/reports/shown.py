@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from bcjit.lazy import load
@@ -53,7 +52,9 @@ class Shown:
         path
             The file, which is made or replaced.
         """
-        Path(path).write_text(self.html(), encoding="utf-8", errors="replace")
+        page = self.html()
+        with open(path, "w", encoding="utf-8", errors="replace") as file:  # noqa: PTH123 - pathlib is slow to import
+            file.write(page)
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
         """Yield what ``rich`` prints."""
