@@ -20,6 +20,7 @@ from corpus import ENTRIES
 
 import bcjit
 from bcjit import debugging
+from bcjit.debugging.compare import differences, text_of
 from bcjit.fx_graph import Interpreter, Node, NodeKind
 
 
@@ -287,6 +288,65 @@ def test_worlds_are_equal_and_the_callers_stays_as_it_was():
     assert not buffer.any()
     assert not hasattr(holder, "last")
     assert rng.bit_generator.state == state
+
+
+class Hostile(type):
+    def __getattribute__(cls, name):
+        if name in {"__mro__", "__module__", "__qualname__", "__dict__"}:
+            raise RuntimeError("outside of its context")
+        return super().__getattribute__(name)
+
+
+class Unbound(metaclass=Hostile):
+    """As a proxy that stands for nothing yet."""
+
+    def __getattribute__(self, name):
+        if name in {"__dict__", "__deepcopy__"}:
+            return object.__getattribute__(self, name)
+        raise RuntimeError("outside of its context")
+
+    def __deepcopy__(self, memo):
+        return object.__new__(Unbound)
+
+
+class Odd(Exception):  # noqa: N818
+    def __str__(self):
+        raise RuntimeError("outside of its context")
+
+
+def test_no_code_of_the_program_is_run_by_the_comparison():
+    proxy = Unbound()
+    assert list(differences([("the value", proxy, proxy)])) == []
+    one, two = [object.__new__(Unbound) for _ in range(2)]
+    one.__dict__["held"], two.__dict__["held"] = 1, 2
+    (sentence,) = differences([("the value", one, two)])
+    assert sentence == "the value.held: 1 is plain, 2 is compiled"
+    (sentence,) = differences([("the value", (proxy,), 3)])
+    assert "(<Unbound>,)" in sentence
+    assert text_of(Odd("said")) == "'said'"
+    assert text_of(ValueError(proxy)) == "<Unbound>"
+
+
+@pytest.mark.parametrize("place", ["argument", "result", "exception"])
+def test_values_whose_class_cannot_be_asked_for_are_compared(place):
+    def f(x, proxy, place):
+        if place == "exception":
+            raise Odd(proxy, x)
+        return proxy if place == "result" else x * 2.0
+
+    result = bcjit.check(f, X, Unbound(), place)
+    assert result, str(result)
+
+
+def test_numbers_and_text_of_classes_of_the_program_are_compared():
+    class Count(int):
+        __slots__ = ()
+
+    (sentence,) = differences([("n", Count(1), Count(2))])
+    assert (
+        sentence.replace(Count.__qualname__, "Count")
+        == "n: Count(1) is plain, Count(2) is compiled"
+    )
 
 
 @pytest.mark.parametrize("entry", ENTRIES[::40], ids=lambda entry: entry.name)

@@ -1,4 +1,4 @@
-"""Says where two worlds differ, bit by bit; it runs no code of the program's (no ``__eq__``, no ``repr`` of its classes)."""
+"""Says where two worlds differ, bit by bit; it runs no code of the program's (no ``__eq__``, no ``__class__``, no ``repr`` of its classes)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["differences", "show"]
+from bcjit.errors import BcjitError
+
+__all__ = ["differences", "is_a", "show", "text_of"]
 
 _Array = np.ndarray[Any, Any]
 
@@ -30,7 +32,24 @@ _IDENTICAL: Final = (
     np.ufunc,
 )
 
-_short = reprlib.Repr()
+# Not through a metaclass of the program, which may have its own way to look attributes up.
+_MRO: Final = type.__dict__["__mro__"].__get__
+_NAMESPACE: Final = type.__dict__["__dict__"].__get__
+_PARTS: Final = complex.__dict__["__getnewargs__"]
+_QUALNAME: Final = type.__dict__["__qualname__"].__get__
+_MODULE: Final = type.__dict__["__module__"].__get__
+
+
+class _Short(reprlib.Repr):
+    """Shows instances of the program's classes by the class alone."""
+
+    def repr1(self, x: object, level: int) -> str:
+        if type(x) in (float, complex, *_PLAIN, tuple, list, dict, set, frozenset):
+            return super().repr1(x, level)
+        return show(x)
+
+
+_short = _Short()
 _short.maxother = _short.maxstring = 60
 
 
@@ -48,18 +67,36 @@ def differences(pairs: Iterable[tuple[str, object, object]]) -> Iterator[str]:
     yield from comparison.memory()
 
 
+def is_a(value: object, kinds: Any) -> bool:
+    """Whether a value is an instance of classes, whatever its ``__class__`` pretends, or does when it is asked for."""
+    return issubclass(type(value), kinds)
+
+
+def text_of(error: BaseException) -> str:
+    """Return an exception's message; where its class makes one by itself, what it was made with."""
+    args = BaseException.args.__get__(error)  # type: ignore[attr-defined]  # a descriptor
+    plain = all(type(one) in (float, complex, *_PLAIN) for one in args)
+    builtin = type(type(error).__str__) is types.WrapperDescriptorType
+    if plain and (builtin or is_a(error, BcjitError)):
+        return str(error)
+    return show(args[0] if len(args) == 1 else args)
+
+
 def show(value: object) -> str:
     """Return a short text of a value, with dtype and shape of arrays."""
     if type(value) is np.ndarray:
         text = np.array2string(value, threshold=8, edgeitems=3, max_line_width=10_000)
         return f"{value.dtype}{list(value.shape)} {text.replace(chr(10), '')}"
-    if isinstance(value, np.generic):
+    if is_a(value, np.generic) and _MODULE(type(value)) == "numpy":
         return f"{type(value).__name__}({value!s})"
-    if type(value) in (tuple, list) and any(isinstance(v, np.ndarray) for v in value):  # type: ignore[attr-defined]  # a sequence
+    if type(value) in (tuple, list) and any(is_a(v, np.ndarray) for v in value):  # type: ignore[attr-defined]  # a sequence
         return f"({', '.join(show(v) for v in value)})"  # type: ignore[attr-defined]  # as above
     if type(value) in (float, complex, *_PLAIN, tuple, list, dict):
         return _short.repr(value)
-    return f"<{type(value).__qualname__}>"
+    for base in (int, float, complex, str, bytes):
+        if is_a(value, base):
+            return f"{_kind(value)}({_short.repr(base.__repr__(value))[1:-1]})"
+    return f"<{_kind(value)}>"
 
 
 class _Comparison:
@@ -80,14 +117,14 @@ class _Comparison:
             if plain != other:
                 yield _unlike(path, plain, other)
             return
-        if isinstance(plain, _IDENTICAL):
+        if is_a(plain, _IDENTICAL):
             if plain is not other:
                 yield _unlike(path, plain, other)
             return
         known = self.partners.get(id(plain))
         if known is not None or id(other) in self.taken:
             if known is None or known[1] is not other:
-                if not isinstance(plain, _VALUES):
+                if not is_a(plain, _VALUES):
                     yield f"{path}: is one object with another value in one run, and not in the other"
                     return
             else:
@@ -95,7 +132,7 @@ class _Comparison:
         self.partners[id(plain)] = plain, other
         self.taken[id(other)] = other
         if depth <= _DEEPEST:
-            compare = next((c for kinds, c in _COMPARERS if isinstance(plain, kinds)), None)
+            compare = next((c for kinds, c in _COMPARERS if is_a(plain, kinds)), None)
             if _is_stream(plain):
                 compare = _Comparison.of_generator
             if compare is not None:
@@ -114,6 +151,9 @@ class _Comparison:
                 yield f"{name} and {other}: {words[0]} in plain Python, {words[1]} compiled"
 
     def of_ndarray(self, plain: _Array, other: _Array, path: str, depth: int) -> Iterator[str]:
+        if type(plain) is not np.ndarray:
+            yield from self.of_attributes(plain, other, path, depth)
+            plain, other = (np.ndarray.view(one, np.ndarray) for one in (plain, other))
         self.arrays.append((path, plain, other))
         for what, a, b in _layout(plain, other):
             if a != b:
@@ -146,12 +186,12 @@ class _Comparison:
             yield _unlike(path, plain, other)
 
     def of_complex(self, plain: complex, other: complex, path: str, _depth: int) -> Iterator[str]:
-        a, b = (struct.pack("dd", value.real, value.imag) for value in (plain, other))
+        a, b = (struct.pack("dd", *_PARTS(value)) for value in (plain, other))
         if a != b:
             yield _unlike(path, plain, other)
 
     def of_sequence(self, plain: Any, other: Any, path: str, depth: int) -> Iterator[str]:
-        base = next(kind for kind in _SEQUENCES if isinstance(plain, kind))
+        base = next(kind for kind in _SEQUENCES if is_a(plain, kind))
         items, others = list(base.__iter__(plain)), list(base.__iter__(other))
         if len(items) != len(others):
             yield f"{path}: {len(items)} items are plain, {len(others)} compiled"
@@ -162,22 +202,31 @@ class _Comparison:
 
     def of_set(self, plain: Any, other: Any, path: str, _depth: int) -> Iterator[str]:
         # Of other elements the order is that of their identities.
-        base = set if isinstance(plain, set) else frozenset
+        base = set if is_a(plain, set) else frozenset
         held = [[v for v in base.__iter__(one) if type(v) in _PLAIN] for one in (plain, other)]
         if base.__len__(plain) != base.__len__(other) or held[0] != held[1]:
             yield _unlike(path, set(held[0]), set(held[1]))
 
     def of_bytes(self, plain: Any, other: Any, path: str, _depth: int) -> Iterator[str]:
-        if bytes(plain) != bytes(other):
-            yield _unlike(path, bytes(plain), bytes(other))
+        a, b = (bytes(_items(one)) for one in (plain, other))
+        if a != b:
+            yield _unlike(path, a, b)
+
+    def of_value(self, plain: Any, other: Any, path: str, depth: int) -> Iterator[str]:
+        base = next(kind for kind in (int, str, bytes) if is_a(plain, kind))
+        if not base.__eq__(plain, other):
+            yield _unlike(path, plain, other)
+        yield from self.of_attributes(plain, other, path, depth)
 
     def of_exception(self, plain: Any, other: Any, path: str, depth: int) -> Iterator[str]:
-        yield from self.pair(plain.args, other.args, f"{path}.args", depth)
+        get = BaseException.args.__get__  # type: ignore[attr-defined]  # a descriptor
+        yield from self.pair(get(plain), get(other), f"{path}.args", depth)
         yield from self.of_attributes(plain, other, path, depth)
 
     def of_mapping(self, plain: Any, other: Any, path: str, depth: int) -> Iterator[str]:
-        if len(plain) != len(other):
-            yield f"{path}: {len(plain)} keys are plain, {len(other)} compiled"
+        count, others = dict.__len__(plain), dict.__len__(other)
+        if count != others:
+            yield f"{path}: {count} keys are plain, {others} compiled"
         pairs = zip(dict.items(plain), dict.items(other), strict=False)
         for place, ((key, a), (also, b)) in enumerate(pairs):
             yield from self.pair(key, also, f"key {place} of {path}", depth)
@@ -215,7 +264,14 @@ class _Comparison:
 
 
 def _kind(value: object) -> str:
-    return type(value).__qualname__
+    return str(_QUALNAME(type(value)))
+
+
+def _items(value: Any) -> Any:
+    """Return the bytes of a value of these classes, by the methods of the class that it derives from."""
+    if is_a(value, bytearray):
+        return bytearray.__getitem__(value, slice(None))
+    return value.tobytes() if type(value) is memoryview else array.array.tobytes(value)
 
 
 def _unlike(path: str, plain: object, other: object) -> str:
@@ -231,11 +287,9 @@ def _contents(cell: types.CellType) -> object:
 
 def _is_stream(value: object) -> bool:
     """Whether a value is a random generator of NumPy's, whose package is loaded only where somebody draws."""
-    kind = type(value)
-    return kind.__module__.startswith("numpy.random") and kind.__name__ in (
-        "Generator",
-        "RandomState",
-    )
+    module = _MODULE(type(value))
+    known = type(module) is str and module.startswith("numpy.random")
+    return known and _kind(value) in ("Generator", "RandomState")
 
 
 def random_state(generator: Any) -> object:
@@ -281,17 +335,18 @@ def _distance(a: _Array, b: _Array) -> int | None:
 def _held(value: object) -> dict[str, object]:
     """Return the attributes that an instance holds itself."""
     found: dict[str, object] = {}
-    for owner in type(value).__mro__:
-        for name, member in vars(owner).items():
-            if type(member) is types.MemberDescriptorType and owner.__module__ != "builtins":
+    owners = _MRO(type(value))
+    for owner in owners:
+        for name, member in _NAMESPACE(owner).items():
+            if type(member) is types.MemberDescriptorType and _MODULE(owner) != "builtins":
                 try:
                     found[name] = member.__get__(value)
                 except AttributeError:
                     continue  # a slot that is empty
-    try:
-        namespace = object.__getattribute__(value, "__dict__")
-    except AttributeError:
-        return found
+    getter = next((_NAMESPACE(o)["__dict__"] for o in owners if "__dict__" in _NAMESPACE(o)), None)
+    if type(getter) is not types.GetSetDescriptorType:
+        return found  # none, or one that the program computes
+    namespace = getter.__get__(value)
     return {**found, **namespace} if type(namespace) is dict else found
 
 
@@ -305,6 +360,7 @@ _COMPARERS: Final[tuple[tuple[Any, Callable[..., Iterator[str]]], ...]] = (
     (np.generic, _Comparison.of_scalar),
     (float, _Comparison.of_float),
     (complex, _Comparison.of_complex),
+    ((int, str, bytes), _Comparison.of_value),
     (_SEQUENCES, _Comparison.of_sequence),
     ((set, frozenset), _Comparison.of_set),
     ((bytearray, memoryview, array.array), _Comparison.of_bytes),

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
+from bcjit.debugging.compare import text_of
 from bcjit.errors import ArgumentError
 
 __all__ = ["copy_of"]
@@ -56,7 +57,7 @@ def copy_of(world: T) -> T:
     except Exception as error:
         raise ArgumentError(
             "an argument cannot be copied, so that each run would find it as it is now"
-            f" ({type(error).__name__}: {error})"
+            f" ({type(error).__name__}: {text_of(error)})"
         ) from error
 
 
@@ -72,10 +73,12 @@ def _arrays(world: object, memo: dict[int, Any]) -> list[_Array]:
         value = queue.pop()
         if type(value) is types.ModuleType:
             memo[id(value)] = value
-        if id(value) in seen or isinstance(value, _SHARED):
+        # Not isinstance, which asks the value for its __class__.
+        if id(value) in seen or issubclass(type(value), _SHARED):
             continue
         seen[id(value)] = value
-        if isinstance(value, np.ndarray):
+        if issubclass(type(value), np.ndarray):
+            assert isinstance(value, np.ndarray)
             if type(value) is np.ndarray and not value.dtype.hasobject:
                 found[id(value)] = value
                 queue.append(value.base)

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from bcjit import logs
-from bcjit.debugging.compare import differences, show
+from bcjit.debugging.compare import differences, show, text_of
 from bcjit.debugging.copies import copy_of
 from bcjit.records import dataclass
 
@@ -65,7 +65,8 @@ def unlike(plain: Observation, other: Observation) -> tuple[str, ...]:
 def _ending(seen: Observation) -> str:
     if not seen.raised:
         return f"returns {show(seen.value)}"
-    return f"raises {type(seen.value).__qualname__}: {seen.value}"
+    assert isinstance(seen.value, BaseException)
+    return f"raises {type(seen.value).__qualname__}: {text_of(seen.value)}"
 
 
 def observe(call: Call, compiled: Callable[..., Any] | None = None) -> Observation:
