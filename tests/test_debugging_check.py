@@ -258,6 +258,36 @@ def test_what_is_not_repeatable_is_told_and_nothing_is_blamed():
     assert not result.repeatable
     assert result.node is None
     assert str(result).startswith(f"{counts.__qualname__}: not repeatable")
+    assert "is in the first run, " in str(result)
+    assert "compiled" not in str(result)
+
+
+def test_what_both_runs_raise_is_told_and_that_no_graph_was_compared():
+    def f(x, y):
+        return x + y
+
+    result = bcjit.check(f, X)
+    assert result
+    missing = f"{f.__qualname__}() missing 1 required positional argument: 'y'"
+    assert result.reason == f"both raise TypeError: {missing}\nno graph was compared: none was captured"  # fmt: skip
+
+
+def test_backend_whose_graph_is_wrong_only_at_times_is_not_a_fault_of_ours():
+    def fickle(graph, examples):
+        run, calls = graph.to_callable(), itertools.count(1)
+        return lambda *inputs: tuple(v + (next(calls) == 2) for v in run(*inputs))
+
+    result = bcjit.check(lambda x: x * 2.0, X, backend=fickle)
+    assert not result
+    assert result.node is not None
+    assert result.node.kind is NodeKind.OUTPUT
+    assert "what it makes of the whole graph does not" in result.reason
+    assert "report this" not in str(result)
+
+
+def test_bits_of_numbers_that_look_the_same_are_shown():
+    (sentence,) = differences([("n", float("nan"), -float("nan"))])
+    assert sentence == "n: nan is plain, nan is compiled (bytes 000000000000f87f and 000000000000f8ff)"  # fmt: skip
 
 
 def test_worlds_are_equal_and_the_callers_stays_as_it_was():

@@ -13,7 +13,7 @@ from bcjit.api import compile as compile_function
 from bcjit.backends import Backend, backend_name, get_backend
 from bcjit.callables import CompiledCallable, CompiledFunction, PlainFunction, backend_of
 from bcjit.debugging.compare import show
-from bcjit.debugging.observe import Call, Observation, observe, unlike
+from bcjit.debugging.observe import Call, Observation, ending, observe, unlike
 from bcjit.debugging.replay import Blame, Watch
 from bcjit.errors import ArgumentTypeError, BackendError, SourceLine
 from bcjit.fx_graph import Node
@@ -120,7 +120,7 @@ class _Checker:
     def result(self) -> CheckResult:
         """Run and compare."""
         plain = observe(self.call)
-        again = unlike(plain, observe(self.call))
+        again = unlike(plain, observe(self.call), ("in the first run", "in the second"))
         if again:
             return self.say(
                 equal=False, repeatable=False, differences=again,
@@ -142,6 +142,10 @@ class _Checker:
         failed = any(part.bailouts for part in compiled.report().parts)
         graphs = compiled.graphs
         what = f"{_count(len(graphs), 'graph')} with {_count(sum(g.count for g in graphs), 'call')}"
+        if not graphs:
+            what = "no graph was compared: none was captured"
+        if plain.raised:
+            what = f"both {ending(plain).replace('raises', 'raise', 1)}\n{what}"
         if not found and not failed:
             return self.say(equal=True, reason=what)
         blame = self.blamed()
@@ -213,6 +217,7 @@ class _Checker:
 _HOW = {
     "alone": "The backend gets this call wrong by itself.",
     "with those before it": "The backend gets this call right by itself, and wrong with the calls in front of it.",
+    "only whole": "Node by node the backend gives what NumPy's own calls give; what it makes of the whole graph does not, or not each time.",
     "after the passes": "The passes change what the graph gives: bcjit.config.optimize = False turns them off. Please report this.",
 }
 _NO_NODE = "Every graph gave what NumPy's own calls give: what is around the graphs is wrong. Please report this; BCJIT_DUMP=folder writes it down."

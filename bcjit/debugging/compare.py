@@ -53,15 +53,19 @@ _short = _Short()
 _short.maxother = _short.maxstring = 60
 
 
-def differences(pairs: Iterable[tuple[str, object, object]]) -> Iterator[str]:
+def differences(
+    pairs: Iterable[tuple[str, object, object]], runs: tuple[str, str] = ("plain", "compiled")
+) -> Iterator[str]:
     """Yield a sentence for each place at which two worlds differ: kinds, values, which objects are one, which arrays share memory.
 
     Parameters
     ----------
     pairs
         How each thing is called in the sentences, as the plain world has it, and as the other has it.
+    runs
+        What the two worlds are called.
     """
-    comparison = _Comparison()
+    comparison = _Comparison(runs)
     for name, plain, other in pairs:
         yield from comparison.pair(plain, other, name, 0)
     yield from comparison.memory()
@@ -102,7 +106,8 @@ def show(value: object) -> str:
 class _Comparison:
     """Compares pair by pair; an object met again must be the partner of the same object."""
 
-    def __init__(self) -> None:
+    def __init__(self, runs: tuple[str, str]) -> None:
+        self.one, self.two = runs
         # The objects are held, so that no identity is used again.
         self.partners: dict[int, tuple[object, object]] = {}
         self.taken: dict[int, object] = {}
@@ -111,15 +116,15 @@ class _Comparison:
     def pair(self, plain: object, other: object, path: str, depth: int) -> Iterator[str]:
         """Yield where two objects differ."""
         if type(plain) is not type(other):
-            yield f"{path}: {_kind(plain)} {show(plain)} is plain, {_kind(other)} {show(other)} is compiled"
+            yield f"{path}: {_kind(plain)} {show(plain)} is {self.one}, {_kind(other)} {show(other)} is {self.two}"
             return
         if type(plain) in _PLAIN:
             if plain != other:
-                yield _unlike(path, plain, other)
+                yield self.unlike(path, plain, other)
             return
         if is_a(plain, _IDENTICAL):
             if plain is not other:
-                yield _unlike(path, plain, other)
+                yield self.unlike(path, plain, other)
             return
         known = self.partners.get(id(plain))
         if known is not None or id(other) in self.taken:
@@ -140,6 +145,10 @@ class _Comparison:
                 return
             yield from self.of_attributes(plain, other, path, depth + 1)
 
+    def unlike(self, path: str, plain: object, other: object) -> str:
+        """Return the sentence on two values that are not equal."""
+        return f"{path}: {show(plain)} is {self.one}, {show(other)} is {self.two}{_bits_of(plain, other)}"
+
     def memory(self) -> Iterator[str]:
         """Yield pairs of arrays that share memory, or lie in it, otherwise in the two worlds."""
         for (name, a, x), (other, b, y) in itertools.combinations(self.arrays[:_PAIRED], 2):
@@ -148,7 +157,7 @@ class _Comparison:
             plain, compiled = (_distance(p, q) for p, q in ((a, b), (x, y)))
             if plain != compiled:
                 words = ["do not share memory" if d is None else f"share memory {d} bytes apart" for d in (plain, compiled)]  # fmt: skip
-                yield f"{name} and {other}: {words[0]} in plain Python, {words[1]} compiled"
+                yield f"{name} and {other}: {words[0]} {self.one}, {words[1]} {self.two}"
 
     def of_ndarray(self, plain: _Array, other: _Array, path: str, depth: int) -> Iterator[str]:
         if type(plain) is not np.ndarray:
@@ -157,7 +166,7 @@ class _Comparison:
         self.arrays.append((path, plain, other))
         for what, a, b in _layout(plain, other):
             if a != b:
-                yield f"{path}: {what} is {a} plain, {b} compiled"
+                yield f"{path}: {what} is {a} {self.one}, {b} {self.two}"
         if plain.dtype != other.dtype or plain.shape != other.shape:
             return
         if plain.dtype.hasobject:
@@ -173,28 +182,28 @@ class _Comparison:
             where = f"[{', '.join(map(str, index))}]" if index else ""
             yield (
                 f"{path}: {unlike.size} of {plain.size} elements differ, first {path}{where}:"
-                f" {a!r} is plain, {b!r} is compiled"
+                f" {a!r} is {self.one}, {b!r} is {self.two}{_bits_of(a, b)}"
             )
 
     def of_scalar(self, plain: np.generic, other: np.generic, path: str, _d: int) -> Iterator[str]:
         a, b = np.asarray(plain), np.asarray(other)
         if a.dtype != b.dtype or (not a.dtype.hasobject and (_bits(a) != _bits(b)).any()):
-            yield _unlike(path, plain, other)
+            yield self.unlike(path, plain, other)
 
     def of_float(self, plain: float, other: float, path: str, _depth: int) -> Iterator[str]:
         if struct.pack("d", plain) != struct.pack("d", other):
-            yield _unlike(path, plain, other)
+            yield self.unlike(path, plain, other)
 
     def of_complex(self, plain: complex, other: complex, path: str, _depth: int) -> Iterator[str]:
         a, b = (struct.pack("dd", *_PARTS(value)) for value in (plain, other))
         if a != b:
-            yield _unlike(path, plain, other)
+            yield self.unlike(path, plain, other)
 
     def of_sequence(self, plain: Any, other: Any, path: str, depth: int) -> Iterator[str]:
         base = next(kind for kind in _SEQUENCES if is_a(plain, kind))
         items, others = list(base.__iter__(plain)), list(base.__iter__(other))
         if len(items) != len(others):
-            yield f"{path}: {len(items)} items are plain, {len(others)} compiled"
+            yield f"{path}: {len(items)} items are {self.one}, {len(others)} {self.two}"
         for place, (a, b) in enumerate(zip(items, others, strict=False)):
             yield from self.pair(a, b, f"{path}[{place}]", depth)
         if base is not type(plain):
@@ -205,17 +214,17 @@ class _Comparison:
         base = set if is_a(plain, set) else frozenset
         held = [[v for v in base.__iter__(one) if type(v) in _PLAIN] for one in (plain, other)]
         if base.__len__(plain) != base.__len__(other) or held[0] != held[1]:
-            yield _unlike(path, set(held[0]), set(held[1]))
+            yield self.unlike(path, set(held[0]), set(held[1]))
 
     def of_bytes(self, plain: Any, other: Any, path: str, _depth: int) -> Iterator[str]:
         a, b = (bytes(_items(one)) for one in (plain, other))
         if a != b:
-            yield _unlike(path, a, b)
+            yield self.unlike(path, a, b)
 
     def of_value(self, plain: Any, other: Any, path: str, depth: int) -> Iterator[str]:
         base = next(kind for kind in (int, str, bytes) if is_a(plain, kind))
         if not base.__eq__(plain, other):
-            yield _unlike(path, plain, other)
+            yield self.unlike(path, plain, other)
         yield from self.of_attributes(plain, other, path, depth)
 
     def of_exception(self, plain: Any, other: Any, path: str, depth: int) -> Iterator[str]:
@@ -226,7 +235,7 @@ class _Comparison:
     def of_mapping(self, plain: Any, other: Any, path: str, depth: int) -> Iterator[str]:
         count, others = dict.__len__(plain), dict.__len__(other)
         if count != others:
-            yield f"{path}: {count} keys are plain, {others} compiled"
+            yield f"{path}: {count} keys are {self.one}, {others} {self.two}"
         pairs = zip(dict.items(plain), dict.items(other), strict=False)
         for place, ((key, a), (also, b)) in enumerate(pairs):
             yield from self.pair(key, also, f"key {place} of {path}", depth)
@@ -248,7 +257,7 @@ class _Comparison:
 
     def of_dtype(self, plain: Any, other: Any, path: str, _depth: int) -> Iterator[str]:
         if plain != other:
-            yield _unlike(path, plain, other)
+            yield self.unlike(path, plain, other)
 
     def of_slice(self, plain: Any, other: Any, path: str, depth: int) -> Iterator[str]:
         a, b = ((s.start, s.stop, s.step) for s in (plain, other))
@@ -258,7 +267,7 @@ class _Comparison:
         """Compare what instances hold, without asking their classes."""
         a, b = _held(plain), _held(other)
         if list(a) != list(b):
-            yield f"{path}: has attributes {', '.join(a)} plain, {', '.join(b)} compiled"
+            yield f"{path}: has attributes {', '.join(a)} {self.one}, {', '.join(b)} {self.two}"
         for name in a.keys() & b.keys():
             yield from self.pair(a[name], b[name], f"{path}.{name}", depth)
 
@@ -274,8 +283,12 @@ def _items(value: Any) -> Any:
     return value.tobytes() if type(value) is memoryview else array.array.tobytes(value)
 
 
-def _unlike(path: str, plain: object, other: object) -> str:
-    return f"{path}: {show(plain)} is plain, {show(other)} is compiled"
+def _bits_of(plain: object, other: object) -> str:
+    """Return the bits of two numbers that look the same, NaNs of different signs, else nothing."""
+    if not is_a(plain, (float, complex, np.generic)) or show(plain) != show(other):
+        return ""
+    one, two = (np.asarray(value).tobytes().hex(" ", 8) for value in (plain, other))
+    return f" (bytes {one} and {two})"
 
 
 def _contents(cell: types.CellType) -> object:

@@ -17,7 +17,7 @@ from bcjit.debugging.compare import differences, show, text_of
 from bcjit.debugging.copies import copy_of
 from bcjit.records import dataclass
 
-__all__ = ["Call", "Observation", "observe", "same_streams", "unlike"]
+__all__ = ["Call", "Observation", "ending", "observe", "same_streams", "unlike"]
 
 _HERE: Final = frozenset({__file__, contextlib.__file__})
 
@@ -54,15 +54,18 @@ class Observation:
         yield "the random streams", self.streams
 
 
-def unlike(plain: Observation, other: Observation) -> tuple[str, ...]:
-    """Return where two calls differ, in sentences."""
+def unlike(
+    plain: Observation, other: Observation, runs: tuple[str, str] = ("plain", "compiled")
+) -> tuple[str, ...]:
+    """Return where two calls differ, in sentences that call them as `runs` says."""
     if plain.raised is not other.raised:
-        return (f"plain {_ending(plain)}, compiled {_ending(other)}",)
+        return (f"{runs[0]} {ending(plain)}, {runs[1]} {ending(other)}",)
     rows = zip(plain.seen(), other.seen(), strict=True)
-    return tuple(differences((name, one, two) for (name, one), (_, two) in rows))
+    return tuple(differences(((name, one, two) for (name, one), (_, two) in rows), runs))
 
 
-def _ending(seen: Observation) -> str:
+def ending(seen: Observation) -> str:
+    """Return how a call ended: what it returned or raised."""
     if not seen.raised:
         return f"returns {show(seen.value)}"
     assert isinstance(seen.value, BaseException)

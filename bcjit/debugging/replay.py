@@ -39,7 +39,7 @@ class Blame:
     node: Node
     line: SourceLine | None
     turns: tuple[int, ...]  # of the loops it is in, outermost first, counted from 0
-    how: str  # "alone", "with those before it", "after the passes"
+    how: str  # "alone", "with those before it", "only whole", "after the passes"
     difference: str  # in a sentence
     plain: object  # the values, or the operand that was written
     compiled: object
@@ -112,12 +112,16 @@ class _Watched:
                 if self._watch.blame is None:
                     node = self._captured.nodes[-1]
                     self._watch.blame = Blame(
-                        node, None, (), "with those before it", f"raises {error!r}", wanted.value, error
+                        node, None, (), "only whole", f"raises {error!r}", wanted.value, error
                     )  # fmt: skip
             raise
         rows = [("the outputs", wanted.value, got), ("the inputs", wanted.inputs, inputs)]
-        if wanted.error is not None or next(differences(rows), None) is not None:
+        sentence = "" if wanted.error is not None else next(differences(rows), "")
+        if wanted.error is not None or sentence:
             self._watch.look(self._captured, self._graph, before)
+        if sentence and self._watch.blame is None:
+            node = self._captured.nodes[-1]
+            self._watch.blame = Blame(node, None, (), "only whole", sentence, wanted.value, got)
         return got
 
 
