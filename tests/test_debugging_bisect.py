@@ -17,6 +17,7 @@ from bcjit import backends, selection
 from bcjit.__main__ import main
 from bcjit.debugging.bisect import EQUAL, FOUND, NOT_REPEATABLE, Bisection, Run
 from bcjit.errors import ArgumentError
+from bcjit.records import replace
 from bcjit.selection import Selection, choosing
 
 ROOT = Path(__file__).parents[1]
@@ -110,7 +111,56 @@ def test_choice_is_read_and_what_comes_up_is_told(tmp_path):
     assert rows == [{"part": 0, "line": 1}, {"part": 1, "line": 1}, {"nodes": 2}, {"nodes": 6}]
 
 
-@pytest.mark.parametrize("text", ["parts", "nodes=3", "nodes=a:b", "edges=1:2"])
+def test_file_is_the_rest_of_the_choice(tmp_path):
+    folder = tmp_path / "a, nodes=b"
+    folder.mkdir()
+    Selection(f" parts=0:1 , to={folder}/to=ld").tell(line=1)
+    assert (folder / "to=ld").read_text() == "{'line': 1}\n"
+
+
+@pytest.mark.parametrize("fork", [False, True])
+def test_other_processes_compile_everything_and_tell_only_that_they_are_there(tmp_path, fork):
+    file = tmp_path / "told"
+    parent = os.getppid() if fork else os.getpid()
+    chosen = Selection(f"parts=0:0,nodes=0:0,parent={parent},to={file}")
+    script = f"""if True:
+        from bcjit.selection import Selection
+        chosen = Selection("parts=0:0,nodes=0:0,parent=1{parent},to={file}")
+        answers = [chosen.takes_part(key) for key in "aba"], chosen.takes_nodes(3), chosen.tells_nodes
+        raise SystemExit(answers != ([True] * 3, (0, range(3)), False))
+        """
+    if not fork:
+        done = subprocess.run([sys.executable, "-c", script], env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False)  # fmt: skip
+        assert done.returncode == 0
+    else:
+        chosen.tell(line=1)
+        child = os.fork()
+        if child == 0:
+            answers = [chosen.takes_part(key) for key in "aba"], chosen.takes_nodes(3), chosen.tells_nodes  # fmt: skip
+            os._exit(answers != ([True] * 3, (0, range(3)), False))
+        assert os.waitpid(child, 0)[1] == 0
+        assert not chosen.takes_part("a", line=2)
+    rows = [ast.literal_eval(line) for line in file.read_text().splitlines()]
+    others = [row for row in rows if "process" in row]
+    assert len(others) == 1
+    own = [row for row in rows if "process" not in row]
+    assert own == ([{"line": 1}, {"part": 0, "line": 2}] if fork else [])
+
+
+def test_difference_in_another_process_is_told():
+    program = Program(lambda _parts, _nodes: True, parts=0, nodes=0)
+
+    def run(choice):
+        found = program(choice)
+        return found if choice is None else replace(found, told=(*found.told, {"process": 7}))
+
+    code, said, _ = answer(run)
+    assert code == FOUND
+    assert "runs in another process" in said
+    assert "the hook" not in said
+
+
+@pytest.mark.parametrize("text", ["parts", "parent=x", "nodes=3", "nodes=a:b", "edges=1:2"])
 def test_unreadable_choice_is_named(text):
     with pytest.raises(ArgumentError, match="environment variable BCJIT_ONLY"):
         Selection(text)

@@ -78,7 +78,7 @@ def _run(target: Target, backend: str, file: Path, choice: str | None) -> Run:
         environment["BCJIT_DISABLE"] = "1"
     else:
         words += ["-m", "bcjit", "run", "--backend", backend]
-        environment[VARIABLE] = f"{choice},to={file}"
+        environment[VARIABLE] = f"{choice},parent={os.getpid()},to={file}"
         # What runs plain because it is slow compiled would not be tested.
         environment["BCJIT_COST_MODEL"] = "0"
         file.unlink(missing_ok=True)
@@ -163,7 +163,10 @@ class Bisection:
 
     def _bisect_parts(self, parts: int) -> None:
         """NumPy's own calls are already wrong: what is around the graphs is."""
-        wrong, _ = self.look("parts=0:0")
+        wrong, run = self.look("parts=0:0")
+        if wrong and any("process" in row for row in run.told):
+            self.say("in the script's own process nothing is compiled, and it still shows something else: what makes the difference runs in another process that it forks off or starts, into which a bisection does not look; call bcjit.check there")  # fmt: skip
+            return
         if wrong:
             self.say("nothing is compiled, and the script still shows something else: the hook alone makes the difference")  # fmt: skip
             return
