@@ -208,7 +208,8 @@ class CompiledFunction(_Base, _NotCopied, Generic[P, R]):
         self._compiler = compiler
         self._marker: types.FunctionType | None = None
         key = id(self)
-        LIVE[key] = weakref.ref(self, lambda _: LIVE.pop(key, None) and None)
+        # A builtin, as all callbacks of weak references here: in Python code a signal could strike, whose exception would be lost.
+        LIVE[key] = weakref.ref(self, functools.partial(LIVE.pop, key))
         # Weakly: what the registry of finalizers holds is not garbage in the same collection as this function.
         weakref.finalize(self, _close, weakref.ref(compiler)).atexit = False
 

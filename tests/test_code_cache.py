@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import gc
+import linecache
+import sys
 import weakref
 
 import numpy as np
 import pytest
 
 import bcjit
+from bcjit import bytecode, symbolic_vm
 from bcjit.backends.testing import CountingBackend
+from bcjit.bytecode import loops
 from bcjit.code_cache import LOG_LENGTH, CodeCache, Problem
 from bcjit.config import config
 from bcjit.errors import SourceLine
@@ -225,3 +229,29 @@ def test_callees_that_are_not_inlined_have_caches_of_their_own():
     }
     compiled.reset()
     assert all(not cache.entries for cache in compiled._caches)
+
+
+def test_no_python_code_runs_when_what_is_known_of_code_is_dropped():
+    """A signal could strike in it, and what its handler raises would be lost there."""
+    graph_of = bcjit.compile(lambda x: x * 2.0, backend="eager")
+    graph_of(np.ones(1))
+    (graph,) = graph_of.graphs
+
+    def loop(n):
+        for _ in range(n):
+            n -= 1
+
+    code = loop.__code__.replace(co_name="copy")
+    symbolic_vm.refusal(code)
+    listing = bytecode.decode(code)
+    loops.loops_of(listing)
+    held = [graph.to_callable(), listing, code]
+    del listing, code
+    file = held[0].__code__.co_filename
+    assert file in linecache.cache
+    ran = []
+    sys.setprofile(lambda frame, event, _: ran.append(frame.f_code) if event == "call" else None)
+    held.clear()
+    sys.setprofile(None)
+    assert ran == []
+    assert file not in linecache.cache

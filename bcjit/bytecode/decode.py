@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Iterator, Sequence
+from functools import partial
 from types import CodeType
 from typing import Final
 
@@ -25,7 +26,8 @@ from bcjit.bytecode.operands import Label, Native, Operands
 from bcjit.records import dataclass
 
 # A listing holds its code object, so an identity in here is never reused while its entry lives.
-_listings: Final[weakref.WeakValueDictionary[int, Listing]] = weakref.WeakValueDictionary()
+# No WeakValueDictionary: its callbacks are Python code, in which a signal could strike, whose exception would be lost.
+_listings: Final[dict[int, weakref.ref[Listing]]] = {}
 
 
 def decode(code: CodeType) -> Listing:
@@ -36,10 +38,12 @@ def decode(code: CodeType) -> Listing:
     UnsupportedPython
         If the running Python has no dialect, or `code` holds what its compiler does not make.
     """
-    listing = _listings.get(id(code))
+    key = id(code)
+    known = _listings.get(key)
+    listing = None if known is None else known()
     if listing is None:
         listing = _Decoder.of(code).listing()
-        _listings[id(code)] = listing
+        _listings[key] = weakref.ref(listing, partial(_listings.pop, key))
     return listing
 
 

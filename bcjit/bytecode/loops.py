@@ -8,6 +8,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterable, Mapping
 from dataclasses import field
+from functools import partial
 from typing import Final
 
 from bcjit.bytecode.instruction import FOR_ITERS, JUMPS, TERMINATORS, Instruction, Op
@@ -128,15 +129,17 @@ class _Flow:
         return tuple(self.place(successor, stops) for successor in self.after[index])
 
 
-_flows: Final[weakref.WeakKeyDictionary[Listing, _Flow]] = weakref.WeakKeyDictionary()
+# By identity. No WeakKeyDictionary: its callbacks are Python code, in which a signal could strike, whose exception would be lost.
+_flows: Final[dict[int, tuple[weakref.ref[Listing], _Flow]]] = {}
 
 
 def _flow_of(listing: Listing) -> _Flow:
-    flow = _flows.get(listing)
-    if flow is None:
+    key = id(listing)
+    reference, flow = _flows.get(key, (None, None))
+    if flow is None or reference is None or reference() is not listing:
         after = tuple(listing.leads_to(index) for index in range(len(listing)))
         flow = _Flow(listing.instructions, after, _find_twins(listing.instructions, after))
-        _flows[listing] = flow
+        _flows[key] = weakref.ref(listing, partial(_flows.pop, key)), flow
     return flow
 
 

@@ -18,6 +18,7 @@ import linecache
 import operator
 import weakref
 from collections.abc import Callable, Collection
+from functools import partial
 from types import FunctionType, TracebackType
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
@@ -166,6 +167,13 @@ def returning_value(function: Callable[..., object]) -> GraphFunction | None:
     return _function(replace(result, source=f"{lines}\n    return {value}\n"))
 
 
+class _FileName(str):
+    """The name of a function's file in `linecache`; it holds the reference that takes it out of there when the function is gone."""
+
+    __slots__ = ("function",)
+    function: weakref.ref[FunctionType]
+
+
 def _function(result: CodegenResult) -> GraphFunction:
     filename = f"<bcjit graph {next(_counter)}>"
     made: dict[str, object] = {}
@@ -175,8 +183,10 @@ def _function(result: CodegenResult) -> GraphFunction:
     function.__dict__[_RESULT_KEY] = result
     # No modification time: linecache.checkcache leaves such entries alone.
     lines = result.source.splitlines(keepends=True)
-    linecache.cache[filename] = (len(result.source), None, lines, filename)
-    weakref.finalize(function, linecache.cache.pop, filename, None).atexit = False
+    fullname = _FileName(filename)
+    # No finalizer: in its Python code a signal could strike, whose exception would be lost.
+    fullname.function = weakref.ref(function, partial(linecache.cache.pop, filename))
+    linecache.cache[filename] = (len(result.source), None, lines, fullname)
     return function
 
 

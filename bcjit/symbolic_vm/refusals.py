@@ -6,6 +6,7 @@ Suspended frames can never be replaced; a frame that lets itself be watched is s
 from __future__ import annotations
 
 import weakref
+from functools import partial
 from types import CodeType
 from typing import Final
 
@@ -45,7 +46,10 @@ def refusal(code: CodeType) -> Refusal | None:
     if known is not None and known[0]() is code:
         return known[1]
     found = _look(code)
-    _known[key] = weakref.ref(code, lambda _: _known.pop(key, None)), found
+    _known[key] = (
+        weakref.ref(code, partial(_known.pop, key)),
+        found,
+    )  # no Python code, in which a signal could strike and be lost
     return found
 
 
