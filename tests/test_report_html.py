@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import bcjit
+from bcjit import callables
 from bcjit.config import config
 from bcjit.errors import SourceLine
 from bcjit.reports import html
@@ -202,7 +203,8 @@ def test_a_code_cut_into_too_many_parts_is_said():
 
 def test_the_page_of_all_draws_a_graph_of_each_function(monkeypatch):
     monkeypatch.setattr(html, "_ALL_GRAPHS", 2)
-    bcjit.reset()
+    # What other tests have left compiled is no concern of this one, whenever it is collected.
+    monkeypatch.setattr(callables, "LIVE", {})
     two = (lambda x, k: x - k), (lambda x, k: x / k)  # of one line
     held = [bcjit.compile(fn) for fn in (branching, *two)]
     for made in held:
@@ -431,6 +433,15 @@ def test_effects_that_no_operand_orders_are_edges():
     kinds = [(row.does, [picture.rows[i].does for i in row.after]) for row in picture.rows]
     assert ("x + out", ["out[0] = 1.0"]) in kinds
     assert ("out[1] = 2.0", ["out[0] = 1.0"]) in kinds
+
+
+def test_boxes_without_edges_make_no_drawing_wider():
+    sizes = [(100.0, 20.0)] * 40 + [(300.0, 20.0)] * 3
+    placed = arrange(sizes, [(40, 41), (41, 42)], 42)
+    assert placed.width <= 600.0
+    lowest = max(y for _, y in placed.corners[:40])
+    assert lowest + 20.0 < placed.corners[40][1] < placed.corners[41][1] < placed.corners[42][1]
+    assert placed.routes[40, 41][0] == (placed.corners[40][0] + 150.0, placed.corners[40][1] + 20.0)
 
 
 def test_boxes_do_not_overlap_and_edges_run_down():
