@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import linecache
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -12,7 +13,7 @@ import pytest
 import bcjit
 from bcjit import callables
 from bcjit.config import config
-from bcjit.errors import SourceLine
+from bcjit.errors import ArgumentError, SourceLine
 from bcjit.reports import html
 from bcjit.reports.layout import arrange
 from bcjit.reports.listing import listing, listing_around
@@ -133,6 +134,24 @@ def test_a_save_writes_the_page(tmp_path):
     report = bcjit.compile(branching).report()
     report.save(tmp_path / "report.html")
     assert (tmp_path / "report.html").read_text(encoding="utf-8") == report.html()
+
+
+def test_the_name_of_the_file_says_what_is_saved(tmp_path):
+    made = bcjit.compile(branching)
+    made(X, 3)
+    for report in (made.report(), bcjit.compile(len).report()):
+        report.save(str(tmp_path / "x.json"))
+        assert json.loads((tmp_path / "x.json").read_text(encoding="utf-8")) == json.loads(
+            json.dumps(report.as_dict())
+        )
+        report.save(tmp_path / "x.TXT")
+        assert (tmp_path / "x.TXT").read_text(encoding="utf-8") == f"{report}\n"
+        report.save(tmp_path / "x.htm")
+        assert (tmp_path / "x.htm").read_text(encoding="utf-8") == report.html()
+        for name in ("x", "x.pdf"):
+            with pytest.raises(ArgumentError, match=r"\.json or \.txt"):
+                report.save(tmp_path / name)
+            assert not (tmp_path / name).exists()
 
 
 def test_notebooks_get_an_element_of_which_the_style_reaches_nothing_else():

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
 from bcjit.reports.markup import Markup, join, tag
+from bcjit.reports.shown import save
 from bcjit.reports.style import PAGE, STYLE
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ class PlainReport(str):
         return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page of `html` to a file."""
-        Path(path).write_text(self.html(), encoding="utf-8")
+        """Write the sentence to a file as a page (``.html``), as data (``.json``) or as text (``.txt``)."""
+        save(self, path)
 
     def _repr_html_(self) -> str:
         """Return what notebooks show."""

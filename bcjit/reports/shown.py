@@ -4,20 +4,53 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
+from bcjit.errors import ArgumentError
 from bcjit.lazy import load
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
 
-__all__ = ["Shown"]
+__all__ = ["Savable", "Shown", "save"]
 
 
 def _renderer(name: str) -> Any:
     """Return a module that renders reports. Late, so that a program that shows no page does not wait for what makes pages."""
     return load(f"bcjit.reports.{name}")
+
+
+class Savable(Protocol):
+    """What `save` can write."""
+
+    def html(self) -> str:
+        """Return it as a page."""
+
+    def as_dict(self) -> dict[str, object]:
+        """Return it as plain data."""
+
+
+def save(report: Savable, path: str | os.PathLike[str]) -> None:
+    """Write a report to a file: as a page, as data or as text, by the end of its name.
+
+    Raises
+    ------
+    ArgumentError
+        If the name ends in something else; nothing is written.
+    """
+    target = Path(path)
+    suffix = target.suffix.lower()
+    if suffix in (".html", ".htm"):
+        text = report.html()
+    elif suffix == ".json":
+        text = f"{load('json').dumps(report.as_dict(), indent=2)}\n"
+    elif suffix == ".txt":
+        text = f"{report}\n"
+    else:
+        msg = f"a report is saved as .html (or .htm), .json or .txt, not as {str(target)!r}"
+        raise ArgumentError(msg)
+    target.write_text(text, encoding="utf-8", errors="replace")
 
 
 class Shown:
@@ -46,14 +79,23 @@ class Shown:
         return str(_renderer("html").page(self))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page of `html` to a file.
+        """Write the report to a file, in the form that its name asks for.
 
         Parameters
         ----------
         path
-            The file, which is made or replaced.
+            The file, which is made or replaced: ``.html`` (or ``.htm``) is the page of `html`, ``.json`` the data of `as_dict`, ``.txt`` the text.
+
+        Raises
+        ------
+        ArgumentError
+            If the name ends in something else.
         """
-        Path(path).write_text(self.html(), encoding="utf-8", errors="replace")
+        save(self, path)
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the report as plain data."""
+        raise NotImplementedError
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
         """Yield what ``rich`` prints."""

@@ -84,7 +84,10 @@ _ROWS: Final = (
     BreakReason(
         "BRK013",
         "value that must be known",
-        f"Python must know this value here, and it depends on array contents. {_NEXT}",
+        "Python must know this value here, as a key, an index of a list or a length, and it is not the same each time: it is computed by "
+        f"the graph, or another in each call or turn of a loop. {_NEXT}",
+        "Collect values in a list or in an array made before the loop, and put them into dicts behind it; compute keys and lengths of "
+        "Python numbers, not of arrays.",
     ),
     BreakReason(
         "BRK014",
