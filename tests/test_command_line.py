@@ -709,7 +709,35 @@ def test_the_report_names_functions_breaks_and_what_ran_plain(tmp_path):
     at = lines.index("  BRK001 data-dependent branch at script.py:5: scalar bool")
     assert lines[at + 1] == "    hint: np.where(condition, a, b) keeps both sides in one graph."
     assert any(re.match(r"  script.py:10 breakpointed: BRK022 .*", line) for line in lines)
-    assert "1 function had no array in sight" in lines
+    at = lines.index("1 function had no array in sight:")
+    assert lines[at + 1 :] == ["  script.py:14 number"]
+
+
+def test_the_report_names_what_is_left_to_compile_and_says_where_the_work_is_not_seen(tmp_path):
+    written(
+        tmp_path,
+        """
+        import numpy as np
+        import bcjit
+        def f(x):
+            return x + 1
+        g = bcjit.compile(f)
+        f(np.ones(2))
+        """,
+    )
+    told = python("-m", "bcjit", "run", "--report", "script.py", cwd=tmp_path)
+    assert told.stderr.splitlines() == [
+        "bcjit: 0 functions captured, 0 graphs, 0 nodes, 0 breaks",
+        "1 function left to bcjit.compile, which was given the same code (report() tells of it):",
+        "  script.py:4 f",
+    ]
+    written(tmp_path, "import numpy as np\ndef asked(n):\n    return n\nx = np.ones(asked(2)) + 1")
+    told = python("-m", "bcjit", "run", "--report", "script.py", cwd=tmp_path)
+    assert told.stderr.splitlines()[1:] == [
+        "1 function had no array in sight:",
+        "  script.py:2 asked",
+        "nothing was captured: code outside functions runs as plain Python; put the work on arrays into a function",
+    ]
 
 
 def test_the_report_is_the_last_thing_and_the_parents_alone(tmp_path):
