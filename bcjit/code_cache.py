@@ -100,6 +100,7 @@ class CacheEntry:
     entry: weakref.ref[_core.Entry] | None = None
     plain: bool = False  # nothing to run: the plain code serves
     times: Times = field(default_factory=Times)
+    failure: str = ""  # what the backend's callable raised last, in words
 
     def attach(self, entry: _core.Entry) -> None:
         """Say which C entry counts this one's hits."""

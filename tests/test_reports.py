@@ -448,6 +448,19 @@ def test_functions_that_are_gone_are_not_in_the_report_of_all():
     assert not any(one.function.endswith("gone") for one in bcjit.report().reports)
 
 
+def test_a_backend_whose_callable_raises_is_a_problem():
+    def broken(graph, inputs):
+        return lambda *args: 1 / 0
+
+    made = bcjit.compile(lambda x: x + 1, backend=broken)
+    for _ in range(3):
+        assert made(X).tolist() == (X + 1).tolist()
+    (problem,) = made.report().problems
+    assert (problem.code, problem.context) == ("BACKEND", "ZeroDivisionError: division by zero")
+    assert "plain: BACKEND what backend" in str(made.report())
+    assert "ZeroDivisionError" in made.report().html()
+
+
 # ---------------------------------------------------------------------- where nothing is compiled
 def test_what_runs_plain_has_the_methods_of_a_report(tmp_path, capsys):
     made = bcjit.compile(len)

@@ -121,7 +121,10 @@ def _function(name: str, code: CodeType, caches: Sequence[CodeCache], own: str) 
         parts=tuple(_part(entry, numbers[_place(entry)], own) for entry in entries),
         recompilations=tuple(_recompilation(miss) for miss in misses if miss.compiled),
         limits=tuple(limit for cache in caches for limit in map(_limit, cache.limit_notes())),
-        problems=tuple(_problem(p) for cache in caches for p in tuple(cache.problems.values())),
+        problems=(
+            *(_problem(p) for cache in caches for p in tuple(cache.problems.values())),
+            *dict.fromkeys(_backend_problem(entry) for entry in entries if entry.failure),
+        ),
     )
 
 
@@ -234,6 +237,17 @@ def _problem(problem: Problem) -> BreakReport:
     explanation, hint = _BUG if row is None else (row.explanation, row.hint)
     return BreakReport(
         problem.code, problem.title, problem.context, problem.line, explanation, hint
+    )
+
+
+def _backend_problem(entry: CacheEntry) -> BreakReport:
+    return BreakReport(
+        "BACKEND",
+        f"what backend {entry.backend!r} made raises",
+        entry.failure,
+        entry.line,
+        "What the backend returned for the graph of this part raised when it was run; plain Python did the work of that call.",
+        "It is the backend that must be put right, or another one given: bcjit.compile(fn, backend=...).",
     )
 
 
