@@ -127,6 +127,17 @@ def test_unknown_channel_is_named():
         logs.enable("guard")
 
 
+def test_a_wrong_name_in_the_environment_is_told_in_one_line_and_stops_nothing(
+    capsys, quiet_channels
+):
+    logs.enable_asked({"BCJIT_LOGS": "guards,recompile"})
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("bcjit: no log channel of bcjit is named 'recompile'")
+    assert line.endswith("Did you mean 'recompiles'?")
+    assert logs.CHANNELS["guards"].logger().handlers
+    logs.enable_asked({})
+
+
 def test_once_says_a_key_once_for_each_logger(caplog, quiet_channels):
     assert logs.once(logs.get_logger("hook"), "key", "said %d", 1)
     assert not logs.once(logs.get_logger("hook"), "key", "said %d", 2)
