@@ -266,6 +266,7 @@ def _recompilation(miss: Miss) -> Recompilation:
 def _limit(note: LimitNote) -> LimitReport:
     return LimitReport(
         note.limit, note.allowed, note.line, note.plain_calls, note.guard, note.relied, note.seen, note.hint,
+        note.times,
     )  # fmt: skip
 
 

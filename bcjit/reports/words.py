@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from bcjit.code_cache import duration
+from bcjit.code_cache import counted, duration
 from bcjit.errors import SourceLine
 from bcjit.records import dataclass
 from bcjit.reports.data import FunctionReport
@@ -203,12 +203,12 @@ def limit_head(limit: LimitReport) -> str:
 
 def limit_cause(limit: LimitReport) -> str:
     """Return what kept failing and the values seen, or where the parts are that run plain."""
-    seen = listed(limit.seen, _SEEN)
     if limit.guard:
+        seen = counted(limit.seen, limit.times)
         return (
             f"failed most often: {limit.guard} (relied on at {limit.relied}); found instead: {seen}"
         )
-    return f"they begin at {seen}"
+    return f"they begin at {listed(limit.seen, _SEEN)}"
 
 
 # ---------------------------------------------------------------------- packages
