@@ -54,6 +54,17 @@ def test_wrong_assignment_raises_and_changes_nothing(name, value, error, says):
     assert repr(settings) == before
 
 
+def test_a_field_that_is_not_there_is_named_when_it_is_read():
+    with pytest.raises(
+        AttributeError,
+        match="no field 'cahce_limit'; its fields are strict.*Did you mean 'cache_limit'",
+    ):
+        _ = config.cahce_limit
+    assert not hasattr(config, "__array__")
+    assert "An entry\nis one compiled variant of a part" in Config.__doc__
+    assert "(environment variable BCJIT_DISABLE)" in Config.__doc__
+
+
 def test_field_cannot_be_deleted():
     with pytest.raises(ArgumentError, match="cannot be deleted"):
         del config.strict
