@@ -507,3 +507,46 @@ def test_the_package_has_the_names_it_says():
         assert getattr(reports, name).__name__ == name
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = reports.nothing
+
+
+def test_loops_and_with_blocks_are_told_of_in_words():
+    def turns(x, n):
+        out = []
+        for k in range(n):
+            x = x + 1
+            if k % 9 == 0:
+                out.append(x)
+        with np.errstate(divide="ignore"):
+            return out, x
+
+    made = bcjit.compile(turns)
+    made(X, 30)
+    text = str(made.report())
+    for words in (
+        "turn of a loop at test_reports.py",
+        ": the first turn",
+        ": the next turn, over a range",
+        "the loop goes over a range",
+        "next k is an int",
+        "put the values into an array made before the loop",
+        "with block at test_reports.py",
+        "around the call of the compiled function",
+    ):
+        assert words in text
+    for words in ("range_iterator", "BEFORE_WITH", "Nothing needs to be done. Whole"):
+        assert words not in text
+
+
+def test_a_module_that_imports_at_the_first_use_is_told_of():
+    lazy = types.ModuleType("lazy")
+    lazy.__getattr__ = lambda name: 3.0
+
+    def scaled(x):
+        return x * lazy.factor
+
+    made = bcjit.compile(scaled)
+    assert made(X).tolist() == (X * 3.0).tolist()
+    (cut,) = {part.cut for part in made.report().parts if part.cut}
+    assert (cut.code, cut.context.partition(",")[0]) == ("BRK010", "module lazy.factor")
+    assert "the first use of numpy.random in a process imports it" in cut.context
+    assert "import numpy.random" in cut.hint
