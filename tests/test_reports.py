@@ -388,6 +388,53 @@ def test_an_explanation_is_plain_data_too():
 
 
 # ---------------------------------------------------------------------- verdicts of the cost model
+@pytest.mark.parametrize(
+    ("verdicts", "says"),
+    [
+        ((), "faster? not measured: time calls of it beside calls of its __wrapped__"),
+        (((True, 1.3e-6, 2.1e-6),), "not faster: calls run as plain Python"),
+        (((False, 2.1e-6, 1.5e-6),), "1.40 times as fast as plain Python;"),
+        (
+            ((False, 3e-6, 1e-6), (False, 3e-6, 2e-6), (True, 1e-7, 2e-7)),
+            "1.50 to 3.00 times as fast as plain Python, for other sizes plain Python runs;",
+        ),
+        (((False, 3e-6, 2e-6), (False, 1e-6, 1e-6)), "up to 1.50 times as fast as plain Python;"),
+        (((False, 1e-6, 0.98e-6),), "as fast as plain Python;"),
+    ],
+)
+def test_the_first_line_says_whether_it_is_faster_and_what_to_change(monkeypatch, verdicts, says):
+    from bcjit.code_cache import CacheEntry, Verdict
+
+    found = tuple(Verdict(1, 64, plain, *times, 8) for plain, *times in verdicts)
+    straight, cut = bcjit.compile(helper), bcjit.compile(branching)
+    straight(X, 2.0)
+    cut(X + 1, 3)
+    monkeypatch.setattr(CacheEntry, "verdicts", property(lambda self: found))
+    line = str(straight.report()).splitlines()[1]
+    assert line.startswith(f"  {says}")
+    assert line.endswith("; nothing to change")
+    assert f"<b>{line.strip()}</b>" in straight.report().html()
+    line = str(cut.report()).splitlines()[1]
+    assert line.endswith(f"; first to change: test_reports.py:{line_of(branching, 2)} (BRK001)")
+
+
+def test_the_first_line_names_the_limit_or_what_runs_plain_before_breaks():
+    made = bcjit.compile(helper)
+    with config.override(cache_limit=1):
+        for dtype in ("f8", "f4"):
+            made(X.astype(dtype), 2.0)
+        (limit,) = made.report().limits
+        line = str(made.report()).splitlines()[1]
+    assert line.endswith(f"; first to change: {limit.line} ({limit.hint})")
+
+    def suspended(x):
+        yield x
+
+    made = bcjit.compile(suspended)
+    list(made(X))
+    assert str(made.report()).splitlines()[1] == "  runs as plain Python"
+
+
 def test_what_was_switched_back_has_both_times(monkeypatch):
     from bcjit.code_cache import CacheEntry, Verdict
 

@@ -26,6 +26,7 @@ from bcjit.reports.words import (
     duration,
     ending,
     folded,
+    headline,
     limit_cause,
     limit_head,
     listed,
@@ -151,6 +152,9 @@ def _one(
     if copies > 1:
         where += f", {copies} compiled functions of this definition"
     yield tag("div", where, class_="where")
+    words = headline(report)
+    if words and not isinstance(report, Explanation):
+        yield tag("p", tag("b", words))
     yield _stats(report)
     yield from _function(first, drawn)
     own, more = bounded([one for one in others if not one.package], _FUNCTIONS)

@@ -23,6 +23,7 @@ from bcjit.reports.words import (
     ending,
     facts,
     folded,
+    headline,
     limit_cause,
     limit_head,
     listed,
@@ -135,6 +136,9 @@ def _report(report: Report, depth: int = 0) -> Iterator[Row]:
     yield _row(depth, (report.function, _TITLE), (copies + tally, _NORMAL))
     if first is None:
         return
+    words = headline(report)
+    if words:
+        yield _row(depth + 2, (words, _TITLE))
     yield from _function(first, depth + 2)
     own = [function for function in others if not function.package]
     yield from _some(own, _FUNCTIONS, depth + 2, "function", lambda f: _callee(f, depth + 2))
