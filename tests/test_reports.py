@@ -597,3 +597,20 @@ def test_a_module_that_imports_at_the_first_use_is_told_of():
     assert (cut.code, cut.context.partition(",")[0]) == ("BRK010", "module lazy.factor")
     assert "the first use of numpy.random in a process imports it" in cut.context
     assert "import numpy.random" in cut.hint
+
+
+def test_the_first_to_change_of_a_loop_is_what_keeps_it_in_python():
+    def turns(x, n):
+        found = []
+        for k in range(n):
+            x = x + 1
+            if k % 9 == 0:
+                found.append(x)
+        return found
+
+    made = bcjit.compile(turns)
+    made(X, 30)
+    where = f"test_reports.py:{line_of(turns, 2)}"
+    line = str(made.report()).splitlines()[1]
+    assert f"; first to change: {where}: loop left in Python: " in line
+    assert "an array made before the loop" in line

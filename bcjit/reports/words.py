@@ -108,6 +108,9 @@ def _change(report: Lists) -> str:
     if calls:
         cut = max(calls, key=calls.__getitem__)
         assert cut.line is not None
+        for loop in report.loops:
+            if loop.how == "left" and loop.line == cut.line:
+                return f"first to change: {loop.text()}"
         return f"first to change: {cut.line.text()} ({cut.code})"
     return "nothing to change" if not report.breaks else "no break has a remedy"
 
