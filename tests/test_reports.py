@@ -614,3 +614,21 @@ def test_the_first_to_change_of_a_loop_is_what_keeps_it_in_python():
     line = str(made.report()).splitlines()[1]
     assert f"; first to change: {where}: loop left in Python: " in line
     assert "an array made before the loop" in line
+
+
+def test_that_a_class_lacks_a_name_is_said_with_the_names():
+    class Holder:
+        def __init__(self):
+            self.v = X
+
+    def doubled(h):
+        h.v = h.v * 2
+        return h.v
+
+    made = bcjit.compile(doubled)
+    made(Holder())
+    text = str(made.report())
+    assert "has no 'v'" not in text
+    assert "type(h).v" in text.partition("needs unchanged: ")[2]
+    guards = [g["what"] for g in made.report().as_dict()["parts"][0]["guards"]]
+    assert "type(h) has no 'v'" in guards

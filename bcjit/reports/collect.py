@@ -203,6 +203,8 @@ def _name_in(guard: Guard) -> str:
     source = guard.source
     if guard.kind is GuardKind.ABSENT and source.kind in _SPACES:
         return str(guard.expected)
+    if guard.kind is GuardKind.ABSENT and source.kind is SourceKind.TYPE:
+        return f"{named(source)}.{guard.expected}"
     if guard.kind is GuardKind.NO_INSTANCE_ATTR:
         return f"{named(source)}.{guard.expected}"
     if source.kind is SourceKind.MEMBER and source.key in _OF_FUNCTIONS and source.base is not None:
