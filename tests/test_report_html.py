@@ -136,6 +136,29 @@ def test_a_save_writes_the_page(tmp_path):
     assert (tmp_path / "report.html").read_text(encoding="utf-8") == report.html()
 
 
+def test_variants_stand_in_the_order_of_their_letters_and_say_once_what_they_change():
+    def writes(x, k):
+        for i in range(k):
+            print(end="")
+            x[0] = i
+        x[1] = 2.0
+        return x
+
+    made = bcjit.compile(writes)
+    for argument in (X.copy(), X.astype("f4")):
+        made(argument, 3)
+    top = parsed(made.report().html())
+    tables = [table for table in top.all("table") if "ends" in table.text().split()[:8]]
+    letters = [
+        next(row.all("span", "chip")).text()
+        for row in tables[0].all("tr")
+        if list(row.all("span", "chip"))
+    ]
+    assert letters == sorted(letters)
+    assert len(letters) > 3
+    assert "changes: as above" in tables[0].text()
+
+
 def test_the_name_of_the_file_says_what_is_saved(tmp_path):
     made = bcjit.compile(branching)
     made(X, 3)
