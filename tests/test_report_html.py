@@ -168,7 +168,7 @@ def test_the_name_of_the_file_says_what_is_saved(tmp_path):
             json.dumps(report.as_dict())
         )
         report.save(tmp_path / "x.TXT")
-        assert (tmp_path / "x.TXT").read_text(encoding="utf-8") == f"{report}\n"
+        assert (tmp_path / "x.TXT").read_text(encoding="utf-8") == f"{report.text()}\n"
         report.save(tmp_path / "x.htm")
         assert (tmp_path / "x.htm").read_text(encoding="utf-8") == report.html()
         for name in ("x", "x.pdf"):

@@ -161,7 +161,7 @@ def test_the_function_itself_comes_first_and_callees_behind_it():
 def test_a_value_that_has_no_name_is_an_operand():
     made = bcjit.compile(calling)
     made(X)
-    assert "<operand 1> is a float64 array of 1 dimension" in str(made.report())
+    assert "<operand 1> is a float64 array of 1 dimension" in made.report().text()
 
 
 def test_functions_of_installed_packages_are_counted():
@@ -201,7 +201,7 @@ def test_guards_and_nodes_of_inlined_code_of_packages_are_counted():
     (part,) = report.parts
     assert part.elsewhere == (("theirs", 2),)
     assert [nodes for _, nodes in part.lines] == [1]
-    text = str(report)
+    text = report.text()
     assert "for code of theirs" in text
     assert "factor" not in text
     assert "2 nodes from code of theirs" in report.html()
@@ -226,7 +226,7 @@ def test_whose_code_a_file_is(filename, package):
 
 # ---------------------------------------------------------------------- text
 def test_the_same_thing_is_one_row(compiled):
-    rows = str(compiled.report()).splitlines()
+    rows = compiled.report().text().splitlines()
     first = line_of(branching, 0)
     assert sum("BRK001 data-dependent branch" in row for row in rows) == 1
     assert any(row.endswith("(3 variants)") and "BRK001" in row for row in rows)
@@ -244,7 +244,7 @@ def test_the_same_thing_is_one_row(compiled):
 
 
 def test_names_that_mean_what_they_did_are_one_row(compiled):
-    text = str(compiled.report())
+    text = compiled.report().text()
     assert "    all need unchanged: helper" in text.splitlines()
     assert "__globals__" not in text
 
@@ -354,10 +354,11 @@ def test_square_brackets_are_no_markup_of_rich(monkeypatch):
         return x + opts["[bold]"]
 
     made = bcjit.compile(fn)
-    made(X, {"[bold]": 1.0})
+    for value in (1.0, 1):
+        made(X, {"[bold]": value})
     console = rich.Console(file=io.StringIO(), width=300)
     console.print(made.report())
-    assert "opts['[bold]'] is a float" in console.file.getvalue()
+    assert "opts['[bold]']: a float was expected" in console.file.getvalue()
 
 
 # ---------------------------------------------------------------------- plain data
@@ -568,7 +569,7 @@ def test_loops_and_with_blocks_are_told_of_in_words():
 
     made = bcjit.compile(turns)
     made(X, 30)
-    text = str(made.report())
+    text = made.report().text()
     for words in (
         "turn of a loop at test_reports.py",
         ": the first turn",
@@ -627,8 +628,21 @@ def test_that_a_class_lacks_a_name_is_said_with_the_names():
 
     made = bcjit.compile(doubled)
     made(Holder())
-    text = str(made.report())
+    text = made.report().text()
     assert "has no 'v'" not in text
     assert "type(h).v" in text.partition("needs unchanged: ")[2]
     guards = [g["what"] for g in made.report().as_dict()["parts"][0]["guards"]]
     assert "type(h) has no 'v'" in guards
+
+
+def test_guards_are_told_where_they_are_asked_for(capsys):
+    made = bcjit.compile(helper)
+    made(X, 2.0)
+    report = made.report()
+    assert "needs" not in str(report)
+    assert "needs for line" in report.text()
+    assert report.text(guards=False) == str(report)
+    report.print(guards=True)
+    assert capsys.readouterr().out == f"{report.text()}\n"
+    report.print()
+    assert capsys.readouterr().out == f"{report}\n"

@@ -37,7 +37,11 @@ class PlainReport(str):
         """Return the sentence as plain data."""
         return {"plain": str(self), "parts": [], "problems": []}
 
-    def print(self, file: IO[str] | None = None) -> None:
+    def text(self, *, guards: bool = True) -> str:
+        """Return the sentence."""
+        return str(self)
+
+    def print(self, file: IO[str] | None = None, *, guards: bool = False) -> None:
         """Print the sentence, to ``sys.stdout`` by default."""
         (sys.stdout if file is None else file).write(f"{self}\n")
 

@@ -27,6 +27,9 @@ class Savable(Protocol):
     def html(self) -> str:
         """Return it as a page."""
 
+    def text(self) -> str:
+        """Return all of it as text."""
+
     def as_dict(self) -> dict[str, object]:
         """Return it as plain data."""
 
@@ -46,7 +49,7 @@ def save(report: Savable, path: str | os.PathLike[str]) -> None:
     elif suffix == ".json":
         text = f"{load('json').dumps(report.as_dict(), indent=2)}\n"
     elif suffix == ".txt":
-        text = f"{report}\n"
+        text = f"{report.text()}\n"
     else:
         msg = f"a report is saved as .html (or .htm), .json or .txt, not as {str(target)!r}"
         raise ArgumentError(msg)
@@ -64,15 +67,27 @@ class Shown:
     def __repr__(self) -> str:
         return f"<bcjit {type(self).__name__}: {str(self).partition(chr(10))[0]}>"
 
-    def print(self, file: IO[str] | None = None) -> None:
+    def text(self, *, guards: bool = True) -> str:
+        """Return the report as text.
+
+        Parameters
+        ----------
+        guards
+            Whether it says what each variant relies on; ``str()`` leaves that out.
+        """
+        return str(_renderer("text").plain(self, guards=guards))
+
+    def print(self, file: IO[str] | None = None, *, guards: bool = False) -> None:
         """Print the report: in colour where the output is a terminal and ``rich`` is installed, else as ``print(report)`` does.
 
         Parameters
         ----------
         file
             Where to; ``sys.stdout`` by default.
+        guards
+            Whether to say what each variant relies on.
         """
-        _renderer("text").show(self, sys.stdout if file is None else file)
+        _renderer("text").show(self, sys.stdout if file is None else file, guards=guards)
 
     def html(self) -> str:
         """Return the report as a page for a browser: one file, without scripts, with nothing from elsewhere."""
