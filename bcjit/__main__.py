@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Final, NoReturn
 
-from bcjit import list_backends
+from bcjit import __version__, list_backends
 from bcjit.backends import get_backend
 from bcjit.errors import BackendNotFoundError
 from bcjit.whole_script import Target, run
@@ -40,6 +40,7 @@ def _parser() -> _Parser:
         allow_abbrev=False,
         description="Makes unmodified NumPy code faster without changing what it does.",
     )
+    parser.add_argument("--version", action="version", version=f"bcjit {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     command = commands.add_parser(
         "run",
@@ -114,6 +115,12 @@ def _add_bench(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
 
 
 _SUBJECTS: Final = ("dispatch", "capture")
+_OPTIONS: Final = {
+    "run": ("--report", "--backend", "--help"),
+    "bisect": ("--backend", "--help"),
+    "backends": ("--help",),
+    "bench": ("--rounds", "--case", "--no-peers", "--json", "--help"),
+}
 _VALUED: Final = ("--backend",)
 _TARGETS: Final = {"-m": "module", "-c": "code"}
 
@@ -139,13 +146,50 @@ def _target(words: list[str], fail: Callable[[str], NoReturn]) -> Target:
         attached = [words[0][2:]] if words[0][2:] else []
         rest = [*attached, *words[1:]]
         if not rest:
-            fail(f"{option}: a {_TARGETS[option]} is expected behind it")
+            fail(f"{option} needs {'program text' if option == '-c' else 'the name of a module'}")
         kind = "module" if option == "-m" else "code"
         return Target("module" if kind == "module" else "code", rest[0], tuple(rest[1:]))
     script = words[0]
     if not os.path.exists(script):  # noqa: PTH110 - the word stays the string it is
         fail(f"{script!r}: the path of a script is expected, there is no such file")
     return Target("script", script, tuple(words[1:]))
+
+
+def _meant(word: str, known: Sequence[str]) -> str:
+    """Return the end of a sentence about a word that is not known: what was meant, or what there is."""
+    # Late: a script under `run` shares the interpreter, and has no use for it.
+    names = {name.lstrip("-"): name for name in known}  # dashes alone make nothing similar
+    similar = importlib.import_module("difflib").get_close_matches(word.lstrip("-"), names, n=1)
+    if similar:
+        return f"; did you mean {names[similar[0]]}?"
+    return f"; there is {', '.join(known)}" if known else "; there is none"
+
+
+def _tell(given: argparse.Namespace, fail: Callable[[str], NoReturn]) -> None:
+    """List the backends, or measure."""
+    if given.command == "backends":
+        print("\n".join(list_backends()))
+        return
+    # Late, as above.
+    importlib.import_module("bcjit.bench").run(
+        given.subject,
+        rounds=given.rounds,
+        cases=given.case,
+        peers=not given.no_peers,
+        json_file=given.json,
+        fail=fail,
+    )
+
+
+def _until_unread(work: Callable[[], None]) -> None:
+    """Print until nobody reads on (``| head``): that is no error to show a traceback for."""
+    try:
+        work()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Else the interpreter flushes what is left when it ends, and complains.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
 
 
 def main(words: Sequence[str]) -> None:
@@ -157,12 +201,16 @@ def main(words: Sequence[str]) -> None:
         The words behind ``python -m bcjit``.
     """
     parser = _parser()
+    if words and not words[0].startswith("-") and words[0] not in _OPTIONS:
+        parser.error(f"no command {words[0]!r}{_meant(words[0], tuple(_OPTIONS))}")
     rest = list[str]()
     if words[:1] in (["run"], ["bisect"]):
         options, rest = _split(words[1:])
         given, unknown = parser.parse_known_args([words[0], *options])
     else:
         given, unknown = parser.parse_known_args(words)
+    if given.command is None and unknown:
+        parser.error(f"no option {unknown[0]}{_meant(unknown[0], ('--help', '--version'))}")
     if given.command is None:
         parser.error("a command is expected: run, bisect, backends or bench")
     prog = f"{parser.prog} {given.command}"
@@ -171,20 +219,12 @@ def main(words: Sequence[str]) -> None:
         parser.exit(2, f"{prog}: {message}\nTry '{prog} --help'.\n")
 
     if unknown:
-        fail(f"{unknown[0]}: an option of {given.command} is expected, there is no such option")
-    if given.command == "backends":
-        print("\n".join(list_backends()))
-        return
-    if given.command == "bench":
-        # Late: a script under `run` shares the interpreter, and has no use for it.
-        importlib.import_module("bcjit.bench").run(
-            given.subject,
-            rounds=given.rounds,
-            cases=given.case,
-            peers=not given.no_peers,
-            json_file=given.json,
-            fail=fail,
-        )
+        word = unknown[0].partition("=")[0]
+        if not word.startswith("-"):
+            fail(f"{given.command} takes no word {word!r}")
+        fail(f"no option {word}{_meant(word, _OPTIONS[given.command])}")
+    if given.command in ("backends", "bench"):
+        _until_unread(lambda: _tell(given, fail))
         return
     try:
         get_backend(given.backend)

@@ -32,6 +32,7 @@ __all__ = [
     "Problem",
     "Times",
     "Verdict",
+    "counted",
     "duration",
 ]
 
@@ -39,6 +40,8 @@ LOG_LENGTH: Final = 64
 # So many calls past the limit are still looked at, so that a report can name the values that come.
 LOOKED_AT_PAST_LIMIT: Final = 8
 _VALUES_TOLD: Final = 6
+# Times that differ by less than this factor say nothing without what else a call costs.
+_CLEAR: Final = 1.02
 
 
 @dataclass(slots=True, eq=False)
@@ -64,6 +67,11 @@ class Verdict:
     def text(self) -> str:
         """Return it in words."""
         times = f"{duration(self.plain_time)} plain, {duration(self.compiled_time)} compiled"
+        # What is compared is more than the two figures: compiled code also checks its guards.
+        if self.plain and self.compiled_time <= _CLEAR * self.plain_time:
+            times += " and the guards besides, so nothing is gained"
+        elif not self.plain and self.plain_time < self.compiled_time:
+            times += ", which is no real difference"
         what = "switched back to plain Python" if self.plain else "compiled code is kept"
         return f"{what} for {self._sizes()}: {times} (least of {self.calls} calls)"
 
@@ -100,6 +108,7 @@ class CacheEntry:
     entry: weakref.ref[_core.Entry] | None = None
     plain: bool = False  # nothing to run: the plain code serves
     times: Times = field(default_factory=Times)
+    failure: str = ""  # what the backend's callable raised last, in words
 
     def attach(self, entry: _core.Entry) -> None:
         """Say which C entry counts this one's hits."""
@@ -180,7 +189,9 @@ class LimitNote:
     relied
         The user's line that relied on it.
     seen
-        The last different values found instead; of parts the lines where they begin.
+        The values found instead in calls that ran plain, those that came most often first; of parts the lines where they begin.
+    times
+        How often each of those was found, of the calls that were looked at; of parts it is empty.
     count
         How often that guard failed, of the misses that were looked at; how many parts there are too many.
     plain_calls
@@ -198,6 +209,7 @@ class LimitNote:
     count: int
     plain_calls: int
     hint: str
+    times: tuple[int, ...] = ()
 
     def text(self) -> str:
         """Return all of it in words."""
@@ -210,9 +222,18 @@ class LimitNote:
             )
         return (
             f"{where} has {self.allowed} compiled variants; calls that need another run as plain Python. What failed"
-            f" most often: {self.guard} (relied on at {self.relied}); found instead: {', '.join(self.seen)}."
+            f" most often: {self.guard} (relied on at {self.relied}); found instead: {counted(self.seen, self.times)}."
             f" Hint: {advice}"
         )
+
+
+def counted(seen: tuple[str, ...], times: tuple[int, ...]) -> str:
+    """Return the values that calls came with, and how many of those that were looked at did, where some came more often."""
+    if max(times, default=1) == 1:
+        return ", ".join(seen)
+    return ", ".join(f"{value} ({number})" for value, number in zip(seen, times, strict=True)) + (
+        f" of {sum(times)} calls that were looked at"
+    )
 
 
 @dataclass(slots=True, eq=False)
@@ -221,16 +242,18 @@ class Tally:
 
     failure: Failure  # the last
     count: int = 0
-    seen: dict[str, None] = field(default_factory=dict)  # the last different values, newest last
+    plain: Counter[str] = field(default_factory=Counter)  # the values of calls that ran plain
 
-    def add(self, failure: Failure) -> None:
-        """Count a failure."""
+    def add(self, failure: Failure, *, compiled: bool) -> None:
+        """Count a failure; a value that got a variant of its own is none that runs plain."""
         self.failure = failure
         self.count += 1
-        self.seen.pop(failure.value, None)
-        self.seen[failure.value] = None
-        for value in tuple(self.seen)[:-_VALUES_TOLD]:
-            self.seen.pop(value, None)
+        if not compiled:
+            self.plain[failure.value] += 1
+
+    def weight(self) -> tuple[int, int]:
+        """How much the guard matters: calls that ran plain for it, then all its failures."""
+        return self.plain.total(), self.count
 
 
 def _subject(failure: Failure) -> Hashable:
@@ -277,7 +300,8 @@ class CodeCache:
             self.refused[spec] += 1
         if miss.failure is not None:
             of_part = self.tallies.setdefault(spec, {})
-            of_part.setdefault(_subject(miss.failure), Tally(miss.failure)).add(miss.failure)
+            tally = of_part.setdefault(_subject(miss.failure), Tally(miss.failure))
+            tally.add(miss.failure, compiled=miss.compiled)
 
     def has_seen_enough(self, spec: PartSpec) -> bool:
         """Whether no more calls of a part need to be looked at that run plain because of the limit."""
@@ -288,14 +312,16 @@ class CodeCache:
         tallies = tuple(self.tallies.get(spec, {}).values())
         if not self.refused[spec] or not tallies:
             return None
-        worst = max(reversed(tallies), key=lambda tally: tally.count)  # the newest of several
+        worst = max(reversed(tallies), key=Tally.weight)  # the newest of several
+        told = worst.plain.most_common(_VALUES_TOLD)
         return LimitNote(
             limit="cache_limit",
             allowed=config.cache_limit,
             line=spec.source_line,
             guard=worst.failure.guard,
             relied=worst.failure.relied,
-            seen=tuple(worst.seen),
+            seen=tuple(value for value, _ in told),
+            times=tuple(times for _, times in told),
             count=worst.count,
             plain_calls=self._plain_calls_of(spec),
             hint=hint(worst.failure.about),

@@ -10,10 +10,16 @@ import inspect
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from bcjit.errors import ArgumentError, ArgumentTypeError
+from bcjit.lazy import Later
 from bcjit.records import dataclass
+
+if TYPE_CHECKING:
+    import difflib
+else:
+    difflib = Later("difflib")
 
 __all__ = ["FIELDS", "Config", "Field", "config"]
 
@@ -112,6 +118,11 @@ class Config:
                 value = text if isinstance(field.default, str) else _env_bool(field.env, text)
             setattr(self, name, value)
 
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("__"):  # what others look for in any object
+            raise AttributeError(name)
+        raise AttributeError(_no_field(name))
+
     def __setattr__(self, name: str, value: object) -> None:
         _check(name, value)
         object.__setattr__(self, name, value)
@@ -138,11 +149,16 @@ class Config:
         return f"Config({', '.join(f'{name}={getattr(self, name)!r}' for name in FIELDS)})"
 
 
+def _no_field(name: str) -> str:
+    similar = difflib.get_close_matches(name, FIELDS, n=1)
+    meant = f". Did you mean {similar[0]!r}?" if similar else ""
+    return f"bcjit.config has no field {name!r}; its fields are {', '.join(FIELDS)}{meant}"
+
+
 def _check(name: str, value: object) -> None:
     field = FIELDS.get(name)
     if field is None:
-        msg = f"bcjit.config has no field {name!r}; its fields are {', '.join(FIELDS)}"
-        raise ArgumentError(msg)
+        raise ArgumentError(_no_field(name))
     wanted = type(field.default)
     if type(value) is not wanted:
         msg = (
@@ -164,7 +180,16 @@ def _env_bool(variable: str, text: str) -> bool:
 
 
 # What each setting is, for ``help(bcjit.config)``.
-Config.__doc__ = f"{inspect.cleandoc(Config.__doc__ or '')}\n\nSettings\n--------\n" + "\n".join(
-    f"{name} = {field.default!r}: {field.doc}" for name, field in FIELDS.items()
+_WORDS: Final = (
+    "A part is a piece of a function that is compiled by itself: from its beginning, or from behind a break, to the next break. An entry"
+    "\nis one compiled variant of a part, for arguments of some kinds."
+)
+Config.__doc__ = (
+    f"{inspect.cleandoc(Config.__doc__ or '')}\n\nSettings\n--------\n{_WORDS}\n\n"
+    + "\n".join(
+        f"{name} = {field.default!r}: {field.doc}"
+        + (f" (environment variable {field.env})" if field.env else "")
+        for name, field in FIELDS.items()
+    )
 )
 config: Final = Config(os.environ)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, TextIO
 
@@ -28,12 +28,14 @@ from bcjit.errors import ArgumentError
 from bcjit.lazy import Later, Unreadable, is_whole
 
 if TYPE_CHECKING:
+    import difflib
     import logging
 else:
+    difflib = Later("difflib")
     # Most programs get no message and do not log themselves; importing it takes as long as a tenth of bcjit.
     logging = Later("logging")
 
-__all__ = ["CHANNELS", "DEBUG", "INFO", "WARNING", "Channel", "apart", "enable", "forget_once", "get_logger", "once"]  # fmt: skip
+__all__ = ["CHANNELS", "DEBUG", "INFO", "WARNING", "Channel", "apart", "enable", "enable_asked", "forget_once", "get_logger", "once"]  # fmt: skip
 
 DEBUG, INFO, WARNING = (
     10,
@@ -181,9 +183,11 @@ def enable(names: str) -> None:
         wanted = list(CHANNELS)
     unknown = [name for name in wanted if name not in CHANNELS]
     if unknown:
+        similar = difflib.get_close_matches(unknown[0], CHANNELS, n=1)
+        meant = f" Did you mean {similar[0]!r}?" if similar else ""
         msg = (
             f"no log channel of bcjit is named {unknown[0]!r} (environment variable BCJIT_LOGS);"
-            f" the channels are {', '.join(CHANNELS)}, or all"
+            f" the channels are {', '.join(CHANNELS)}, or all.{meant}"
         )
         raise ArgumentError(msg)
     for name in wanted:
@@ -197,4 +201,15 @@ def enable(names: str) -> None:
         logger.propagate = False
 
 
-enable(os.environ.get("BCJIT_LOGS", ""))
+def enable_asked(environ: Mapping[str, str]) -> None:
+    """Enable what ``BCJIT_LOGS`` names. A name that there is not is told on stderr: a program must not fail to start for it."""
+    names = environ.get("BCJIT_LOGS", "").split(",")
+    for name in names:
+        try:
+            enable(name)
+        except ArgumentError as error:
+            if sys.stderr is not None:
+                print(f"bcjit: {error}", file=sys.stderr)  # noqa: T201 - no logging is set up yet
+
+
+enable_asked(os.environ)

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
 from bcjit.config import config
 from bcjit.errors import BackendError, InternalError, SourceLine
 from bcjit.frame_hook import is_eligible, shows_arrays, why_unsupported
+from bcjit.lazy import load
 from bcjit.logs import get_logger, once
 from bcjit.progress import Progress
 from bcjit.records import dataclass
@@ -31,6 +32,7 @@ from bcjit.records import dataclass
 _UNSUPPORTED: Final = why_unsupported()
 if _UNSUPPORTED is None or TYPE_CHECKING:
     from bcjit import _core
+    from bcjit.callables import LIVE
     from bcjit.code_cache import CacheEntry, Problem
     from bcjit.compiler import FunctionCompiler
     from bcjit.compiler.foreign import traceback_from_elsewhere
@@ -83,7 +85,8 @@ class Report:
         self.functions: dict[SourceLine, FunctionRecord] = {}
         self.plain: dict[SourceLine, str] = {}
         self.hints: dict[str, str] = {}  # of breaks in words
-        self.without_arrays = 0
+        self.without_arrays: dict[SourceLine, None] = {}
+        self.left: dict[SourceLine, None] = {}  # to bcjit.compile
 
     def record(self, line: SourceLine) -> FunctionRecord:
         """Return the record of a function, made at its first use."""
@@ -118,9 +121,36 @@ class Report:
         if plain:
             lines.append(f"{_count(len(plain), 'function')} ran as plain Python, in part or whole:")
             lines += _shown(f"{line} {line.function}: {why}" for line, why in plain.items())
-        if self.without_arrays:
-            lines.append(f"{_count(self.without_arrays, 'function')} had no array in sight")
+        if self.left:
+            lines.append(
+                f"{_count(len(self.left), 'function')} left to bcjit.compile, which was given the same code (report() tells of it):"
+            )
+            lines += _shown(f"{line} {line.function}" for line in self.left)
+        lines += self._without()
+        if not captured and not self.left:
+            lines.append(
+                "nothing was captured: code outside functions runs as plain Python; put the work on arrays into a function"
+            )
         return "\n".join(lines)
+
+    def _without(self) -> Iterator[str]:
+        """Yield which functions saw no array: the program's own by name, those of packages as a number."""
+        # Late: what makes reports is not loaded while the program runs.
+        package_of = load("bcjit.reports.collect").package_of
+        found = [line for line in tuple(self.without_arrays) if line not in self.functions]
+        # A lambda of no file is what the standard library makes for a class (namedtuple).
+        own = [
+            line
+            for line in found
+            if not package_of(line.filename)
+            and not (line.filename.startswith("<") and line.function == "<lambda>")
+        ]
+        if own:
+            yield f"{_count(len(own), 'function')} had no array in sight:"
+            yield from _shown(f"{line} {line.function}" for line in own)
+        packages = Counter(name for line in found if (name := package_of(line.filename)))
+        for name, number in packages.items():
+            yield f"{_count(number, 'function')} of {name} had no array in sight"
 
     def _reasons(self, breaks: Counter[str]) -> Iterator[str]:
         told = {""}
@@ -264,10 +294,10 @@ class Chooser:
         if not is_eligible(code, func) or marked(func) is not None:
             return False
         if not shows_arrays(code, func, values):
-            if asked < _ASKED:
-                return None
-            self.report.without_arrays += 1
-            return False
+            if len(self.report.without_arrays) < _RECORDS:
+                self.report.without_arrays[_line_of(code)] = None
+            return None if asked < _ASKED else False
+        self.report.without_arrays.pop(_line_of(code), None)
         compiler = ScriptCompiler(code, self.backend, self.report, self.progress)
         why = compiler.refusal
         if why is None:
@@ -327,7 +357,17 @@ def _keep_quiet() -> None:
 def _end(report: Report | None, pid: int) -> None:
     _core.watch(None)
     if report is not None and os.getpid() == pid and sys.stderr is not None:
+        report.left = dict.fromkeys(_given_to_compile())
         print(report, file=sys.stderr, flush=True)  # noqa: T201 - asked for
+
+
+def _given_to_compile() -> Iterator[SourceLine]:
+    """Yield the functions that the program has compiled itself, if they are alive: the watch leaves their code alone."""
+    for reference in tuple(LIVE.values()):
+        compiled = reference()
+        function = None if compiled is None else compiled.__wrapped__
+        if isinstance(function, types.FunctionType):
+            yield _line_of(function.__code__)
 
 
 def interpreter_flags() -> list[str]:

@@ -70,7 +70,7 @@ BAD_USAGE = {
         "at least 1, is expected, not 'x'",
     ),
     "unknown case": (("capture", "--case", "loop"), "not 'loop'"),
-    "unknown option": (("capture", "--fast"), "--fast: an option of bench is expected"),
+    "unknown option": (("capture", "--fast"), "no option --fast; there is --rounds"),
 }
 
 

@@ -416,3 +416,22 @@ def test_unknown_page_is_one_sentence() -> None:
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "no page is called 'nowhere'; the pages are graph_breaks, op_support\n"
+
+
+def test_a_key_that_each_turn_counts_is_not_said_to_depend_on_contents():
+    def collects(x, n):
+        found = {}
+        for k in range(n):
+            x = x + 1
+            if k % 9 == 0:
+                found[k] = x.copy()
+        return found
+
+    compiled = bcjit.compile(collects, backend="eager")
+    assert picture(compiled(vector(), 20)) == picture(collects(vector(), 20))
+    (cut,) = {
+        part.cut for part in compiled.report().parts if part.cut and part.cut.code == "BRK013"
+    }
+    assert cut.context == "key of a dict, which may be another in each turn"
+    assert "another in each call or turn" in cut.explanation
+    assert "before the loop" in cut.hint

@@ -408,3 +408,21 @@ def test_every_dialect_is_one_table_and_the_running_one_is_among_them():
     assert (3, 11) in dialect.SUPPORTED
     assert current().version == sys.version_info[:2]
     assert current() is current()
+
+
+def test_the_end_of_a_turn_is_not_on_the_line_behind_the_loop():
+    def loops(x):
+        for i in range(3):
+            if i:
+                x += i
+        return x
+
+    listing = decode(loops.__code__)
+    first = loops.__code__.co_firstlineno
+    jumps = [
+        index
+        for index, instruction in enumerate(listing.instructions)
+        if instruction.op is Op.JUMP and listing.leads_to(index)[0] < index
+    ]
+    assert jumps
+    assert {listing.line_of(index) - first for index in jumps} <= {1, 2, 3}

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+import bcjit
+
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
 
@@ -709,7 +711,35 @@ def test_the_report_names_functions_breaks_and_what_ran_plain(tmp_path):
     at = lines.index("  BRK001 data-dependent branch at script.py:5: scalar bool")
     assert lines[at + 1] == "    hint: np.where(condition, a, b) keeps both sides in one graph."
     assert any(re.match(r"  script.py:10 breakpointed: BRK022 .*", line) for line in lines)
-    assert "1 function had no array in sight" in lines
+    at = lines.index("1 function had no array in sight:")
+    assert lines[at + 1 :] == ["  script.py:14 number"]
+
+
+def test_the_report_names_what_is_left_to_compile_and_says_where_the_work_is_not_seen(tmp_path):
+    written(
+        tmp_path,
+        """
+        import numpy as np
+        import bcjit
+        def f(x):
+            return x + 1
+        g = bcjit.compile(f)
+        f(np.ones(2))
+        """,
+    )
+    told = python("-m", "bcjit", "run", "--report", "script.py", cwd=tmp_path)
+    assert told.stderr.splitlines() == [
+        "bcjit: 0 functions captured, 0 graphs, 0 nodes, 0 breaks",
+        "1 function left to bcjit.compile, which was given the same code (report() tells of it):",
+        "  script.py:4 f",
+    ]
+    written(tmp_path, "import numpy as np\ndef asked(n):\n    return n\nx = np.ones(asked(2)) + 1")
+    told = python("-m", "bcjit", "run", "--report", "script.py", cwd=tmp_path)
+    assert told.stderr.splitlines()[1:] == [
+        "1 function had no array in sight:",
+        "  script.py:2 asked",
+        "nothing was captured: code outside functions runs as plain Python; put the work on arrays into a function",
+    ]
 
 
 def test_the_report_is_the_last_thing_and_the_parents_alone(tmp_path):
@@ -747,14 +777,23 @@ USAGE = {
     "nothing": ((), "a command is expected: run, bisect, backends or bench"),
     "no target": (("run",), "a script, -m module or -c code is expected"),
     "option without target": (("run", "--report"), "a script, -m module or -c code is expected"),
-    "module without name": (("run", "-m"), "-m: a module is expected behind it"),
-    "no text": (("run", "-c"), "-c: a code is expected behind it"),
+    "module without name": (("run", "-m"), "-m needs the name of a module"),
+    "no text": (("run", "-c"), "-c needs program text"),
     "missing script": (("run", "no.py"), "'no.py': the path of a script is expected"),
-    "unknown option": (("run", "--fast", "x.py"), "--fast: an option of run is expected"),
+    "unknown option": (
+        ("run", "--fast", "x.py"),
+        "no option --fast; there is --report, --backend, --help",
+    ),
     "backend without name": (("run", "--backend"), "--backend: expected one argument"),
     "unknown backend": (("run", "--backend", "eagr", "x"), "Did you mean 'eager'?"),
-    "unknown command": (("walk",), "invalid choice: 'walk'"),
-    "word behind backends": (("backends", "x"), "x: an option of backends is expected"),
+    "unknown command": (("walk",), "no command 'walk'; there is run, bisect, backends, bench"),
+    "mistyped command": (("rnu",), "no command 'rnu'; did you mean run?"),
+    "mistyped option": (
+        ("bench", "capture", "--round", "3"),
+        "no option --round; did you mean --rounds?",
+    ),
+    "option of nothing": (("--versoin",), "no option --versoin; did you mean --version?"),
+    "word behind backends": (("backends", "x"), "backends takes no word 'x'"),
 }
 
 
@@ -806,3 +845,19 @@ def test_jobs_that_know_nothing_of_bcjit_are_captured(tmp_path):
     both(tmp_path, "script.py", EXAMPLES)
     told = python("-m", "bcjit", "run", "--report", "script.py", EXAMPLES, cwd=tmp_path)
     assert captured_nodes(told.stderr) >= 60
+
+
+def test_the_version_is_told(tmp_path):
+    told = python("-m", "bcjit", "--version", cwd=tmp_path)
+    assert (told.returncode, told.stdout, told.stderr) == (0, f"bcjit {bcjit.__version__}\n", "")
+
+
+def test_a_list_that_nobody_reads_on_ends_without_a_traceback():
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb") as unread:
+        told = subprocess.run(
+            [sys.executable, "-m", "bcjit", "backends"],
+            stdout=unread, stderr=subprocess.PIPE, env=environment(), check=False,
+        )  # fmt: skip
+    assert (told.returncode, told.stderr) == (1, b"")

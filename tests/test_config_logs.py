@@ -54,6 +54,17 @@ def test_wrong_assignment_raises_and_changes_nothing(name, value, error, says):
     assert repr(settings) == before
 
 
+def test_a_field_that_is_not_there_is_named_when_it_is_read():
+    with pytest.raises(
+        AttributeError,
+        match="no field 'cahce_limit'; its fields are strict.*Did you mean 'cache_limit'",
+    ):
+        _ = config.cahce_limit
+    assert not hasattr(config, "__array__")
+    assert "An entry\nis one compiled variant of a part" in Config.__doc__
+    assert "(environment variable BCJIT_DISABLE)" in Config.__doc__
+
+
 def test_field_cannot_be_deleted():
     with pytest.raises(ArgumentError, match="cannot be deleted"):
         del config.strict
@@ -125,6 +136,17 @@ def test_all_enables_every_channel(quiet_channels):
 def test_unknown_channel_is_named():
     with pytest.raises(ArgumentError, match="named 'guard'.*the channels are capture, guards"):
         logs.enable("guard")
+
+
+def test_a_wrong_name_in_the_environment_is_told_in_one_line_and_stops_nothing(
+    capsys, quiet_channels
+):
+    logs.enable_asked({"BCJIT_LOGS": "guards,recompile"})
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("bcjit: no log channel of bcjit is named 'recompile'")
+    assert line.endswith("Did you mean 'recompiles'?")
+    assert logs.CHANNELS["guards"].logger().handlers
+    logs.enable_asked({})
 
 
 def test_once_says_a_key_once_for_each_logger(caplog, quiet_channels):

@@ -304,6 +304,13 @@ def test_words():
     assert plain.text() == (
         "switched back to plain Python for arrays of 1 to 15 elements: 1.3 µs plain, 2.1 µs compiled (least of 32 calls)"
     )
+    close = Verdict(1, 15, True, 557e-9, 551e-9, 32).text()
+    assert "557 ns plain, 551 ns compiled and the guards besides, so nothing is gained" in close
+    kept = Verdict(1, 15, False, 557e-9, 561e-9, 32).text()
+    assert "561 ns compiled, which is no real difference" in kept
+    assert (
+        Verdict(1, 15, False, 5e-6, 4e-6, 32).text().endswith("4 µs compiled (least of 32 calls)")
+    )
     assert "arrays of 16,777,216 elements and more" in Verdict(1 << 24, None, False, 1, 1, 2).text()
     assert "without array elements" in Verdict(0, 0, False, 1, 1, 2).text()
     assert [duration(s) for s in (0.0, 5e-9, 2.5e-5, 0.25, 12.0)] == [

@@ -287,7 +287,7 @@ def test_words_are_checked(capsys):
     for words, says in (
         (["bisect"], "a script, -m module or -c code is expected"),
         (["bisect", "--backend", "egaer", "-c", "pass"], "no backend is named 'egaer'"),
-        (["bisect", "--report", "-c", "pass"], "--report: an option of bisect is expected"),
+        (["bisect", "--report", "-c", "pass"], "no option --report; there is --backend, --help"),
     ):
         with pytest.raises(SystemExit) as ended:
             main(words)

@@ -170,7 +170,10 @@ SENTENCES = [
         SCALE,
         "x == 1.0",
         [
-            (roots(np.float64(1.0)), f"x == 1.0 was expected {LINE}, got a float64 object"),
+            (
+                roots(np.float64(1.0)),
+                f"x == 1.0 was expected {LINE}, got a NumPy scalar of type float64",
+            ),
             (roots(1), f"x == 1.0 was expected {LINE}, got 1"),
         ],
     ),
@@ -403,3 +406,12 @@ def test_globals_and_cells_are_named_as_the_program_names_them():
     assert sentence(guard("EQUALS", CELL, 3), roots(func=plain)).endswith(
         "(total: there is no such cell)"
     )
+
+
+def test_words_tell_apart_what_guards_tell_apart():
+    twins = [np.dtype("l"), np.dtype("q")]
+    words = [describe(guard("ARRAY", arg(0, "x"), (dtype, 1))) for dtype in twins]
+    assert len(set(words)) == 2
+    assert words[1] == "x is an int64 (longlong) array of 1 dimension"
+    wanted = guard("ARRAY", arg(0, "x"), (np.dtype("f8"), 1))
+    assert sentence(wanted, roots(np.float64(1.0))).endswith("got a NumPy scalar of type float64")

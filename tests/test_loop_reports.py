@@ -107,7 +107,15 @@ SAID = [
         ],
     ),
     (protected, [(2, "loop left in Python: it is in a try or with")]),
-    (grows, [(2, "loop left in Python: a container changes its size or keys")]),
+    (
+        grows,
+        [
+            (
+                2,
+                "loop left in Python: a container changes its size or keys (put the values into an array made before the loop)",
+            )
+        ],
+    ),
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import linecache
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -10,8 +11,9 @@ import numpy as np
 import pytest
 
 import bcjit
+from bcjit import callables
 from bcjit.config import config
-from bcjit.errors import SourceLine
+from bcjit.errors import ArgumentError, SourceLine
 from bcjit.reports import html
 from bcjit.reports.layout import arrange
 from bcjit.reports.listing import listing, listing_around
@@ -134,6 +136,47 @@ def test_a_save_writes_the_page(tmp_path):
     assert (tmp_path / "report.html").read_text(encoding="utf-8") == report.html()
 
 
+def test_variants_stand_in_the_order_of_their_letters_and_say_once_what_they_change():
+    def writes(x, k):
+        for i in range(k):
+            print(end="")
+            x[0] = i
+        x[1] = 2.0
+        return x
+
+    made = bcjit.compile(writes)
+    for argument in (X.copy(), X.astype("f4")):
+        made(argument, 3)
+    top = parsed(made.report().html())
+    tables = [table for table in top.all("table") if "ends" in table.text().split()[:8]]
+    letters = [
+        next(row.all("span", "chip")).text()
+        for row in tables[0].all("tr")
+        if list(row.all("span", "chip"))
+    ]
+    assert letters == sorted(letters)
+    assert len(letters) > 3
+    assert "changes: as above" in tables[0].text()
+
+
+def test_the_name_of_the_file_says_what_is_saved(tmp_path):
+    made = bcjit.compile(branching)
+    made(X, 3)
+    for report in (made.report(), bcjit.compile(len).report()):
+        report.save(str(tmp_path / "x.json"))
+        assert json.loads((tmp_path / "x.json").read_text(encoding="utf-8")) == json.loads(
+            json.dumps(report.as_dict())
+        )
+        report.save(tmp_path / "x.TXT")
+        assert (tmp_path / "x.TXT").read_text(encoding="utf-8") == f"{report.text()}\n"
+        report.save(tmp_path / "x.htm")
+        assert (tmp_path / "x.htm").read_text(encoding="utf-8") == report.html()
+        for name in ("x", "x.pdf"):
+            with pytest.raises(ArgumentError, match=r"\.json or \.txt"):
+                report.save(tmp_path / name)
+            assert not (tmp_path / name).exists()
+
+
 def test_notebooks_get_an_element_of_which_the_style_reaches_nothing_else():
     made = bcjit.compile(branching)
     made(X, 3)
@@ -202,7 +245,8 @@ def test_a_code_cut_into_too_many_parts_is_said():
 
 def test_the_page_of_all_draws_a_graph_of_each_function(monkeypatch):
     monkeypatch.setattr(html, "_ALL_GRAPHS", 2)
-    bcjit.reset()
+    # What other tests have left compiled is no concern of this one, whenever it is collected.
+    monkeypatch.setattr(callables, "LIVE", {})
     two = (lambda x, k: x - k), (lambda x, k: x / k)  # of one line
     held = [bcjit.compile(fn) for fn in (branching, *two)]
     for made in held:
@@ -431,6 +475,15 @@ def test_effects_that_no_operand_orders_are_edges():
     kinds = [(row.does, [picture.rows[i].does for i in row.after]) for row in picture.rows]
     assert ("x + out", ["out[0] = 1.0"]) in kinds
     assert ("out[1] = 2.0", ["out[0] = 1.0"]) in kinds
+
+
+def test_boxes_without_edges_make_no_drawing_wider():
+    sizes = [(100.0, 20.0)] * 40 + [(300.0, 20.0)] * 3
+    placed = arrange(sizes, [(40, 41), (41, 42)], 42)
+    assert placed.width <= 600.0
+    lowest = max(y for _, y in placed.corners[:40])
+    assert lowest + 20.0 < placed.corners[40][1] < placed.corners[41][1] < placed.corners[42][1]
+    assert placed.routes[40, 41][0] == (placed.corners[40][0] + 150.0, placed.corners[40][1] + 20.0)
 
 
 def test_boxes_do_not_overlap_and_edges_run_down():

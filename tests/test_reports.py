@@ -161,7 +161,7 @@ def test_the_function_itself_comes_first_and_callees_behind_it():
 def test_a_value_that_has_no_name_is_an_operand():
     made = bcjit.compile(calling)
     made(X)
-    assert "<operand 1> is a float64 array of 1 dimension" in str(made.report())
+    assert "<operand 1> is a float64 array of 1 dimension" in made.report().text()
 
 
 def test_functions_of_installed_packages_are_counted():
@@ -201,7 +201,7 @@ def test_guards_and_nodes_of_inlined_code_of_packages_are_counted():
     (part,) = report.parts
     assert part.elsewhere == (("theirs", 2),)
     assert [nodes for _, nodes in part.lines] == [1]
-    text = str(report)
+    text = report.text()
     assert "for code of theirs" in text
     assert "factor" not in text
     assert "2 nodes from code of theirs" in report.html()
@@ -226,7 +226,7 @@ def test_whose_code_a_file_is(filename, package):
 
 # ---------------------------------------------------------------------- text
 def test_the_same_thing_is_one_row(compiled):
-    rows = str(compiled.report()).splitlines()
+    rows = compiled.report().text().splitlines()
     first = line_of(branching, 0)
     assert sum("BRK001 data-dependent branch" in row for row in rows) == 1
     assert any(row.endswith("(3 variants)") and "BRK001" in row for row in rows)
@@ -244,7 +244,7 @@ def test_the_same_thing_is_one_row(compiled):
 
 
 def test_names_that_mean_what_they_did_are_one_row(compiled):
-    text = str(compiled.report())
+    text = compiled.report().text()
     assert "    all need unchanged: helper" in text.splitlines()
     assert "__globals__" not in text
 
@@ -354,10 +354,11 @@ def test_square_brackets_are_no_markup_of_rich(monkeypatch):
         return x + opts["[bold]"]
 
     made = bcjit.compile(fn)
-    made(X, {"[bold]": 1.0})
+    for value in (1.0, 1):
+        made(X, {"[bold]": value})
     console = rich.Console(file=io.StringIO(), width=300)
     console.print(made.report())
-    assert "opts['[bold]'] is a float" in console.file.getvalue()
+    assert "opts['[bold]']: a float was expected" in console.file.getvalue()
 
 
 # ---------------------------------------------------------------------- plain data
@@ -388,6 +389,53 @@ def test_an_explanation_is_plain_data_too():
 
 
 # ---------------------------------------------------------------------- verdicts of the cost model
+@pytest.mark.parametrize(
+    ("verdicts", "says"),
+    [
+        ((), "faster? not measured: time calls of it beside calls of its __wrapped__"),
+        (((True, 1.3e-6, 2.1e-6),), "not faster: calls run as plain Python"),
+        (((False, 2.1e-6, 1.5e-6),), "1.40 times as fast as plain Python;"),
+        (
+            ((False, 3e-6, 1e-6), (False, 3e-6, 2e-6), (True, 1e-7, 2e-7)),
+            "1.50 to 3.00 times as fast as plain Python, for other sizes plain Python runs;",
+        ),
+        (((False, 3e-6, 2e-6), (False, 1e-6, 1e-6)), "up to 1.50 times as fast as plain Python;"),
+        (((False, 1e-6, 0.98e-6),), "as fast as plain Python;"),
+    ],
+)
+def test_the_first_line_says_whether_it_is_faster_and_what_to_change(monkeypatch, verdicts, says):
+    from bcjit.code_cache import CacheEntry, Verdict
+
+    found = tuple(Verdict(1, 64, plain, *times, 8) for plain, *times in verdicts)
+    straight, cut = bcjit.compile(helper), bcjit.compile(branching)
+    straight(X, 2.0)
+    cut(X + 1, 3)
+    monkeypatch.setattr(CacheEntry, "verdicts", property(lambda self: found))
+    line = str(straight.report()).splitlines()[1]
+    assert line.startswith(f"  {says}")
+    assert line.endswith("; nothing to change")
+    assert f"<b>{line.strip()}</b>" in straight.report().html()
+    line = str(cut.report()).splitlines()[1]
+    assert line.endswith(f"; first to change: test_reports.py:{line_of(branching, 2)} (BRK001)")
+
+
+def test_the_first_line_names_the_limit_or_what_runs_plain_before_breaks():
+    made = bcjit.compile(helper)
+    with config.override(cache_limit=1):
+        for dtype in ("f8", "f4"):
+            made(X.astype(dtype), 2.0)
+        (limit,) = made.report().limits
+        line = str(made.report()).splitlines()[1]
+    assert line.endswith(f"; first to change: {limit.line} ({limit.hint})")
+
+    def suspended(x):
+        yield x
+
+    made = bcjit.compile(suspended)
+    list(made(X))
+    assert str(made.report()).splitlines()[1] == "  runs as plain Python"
+
+
 def test_what_was_switched_back_has_both_times(monkeypatch):
     from bcjit.code_cache import CacheEntry, Verdict
 
@@ -448,6 +496,19 @@ def test_functions_that_are_gone_are_not_in_the_report_of_all():
     assert not any(one.function.endswith("gone") for one in bcjit.report().reports)
 
 
+def test_a_backend_whose_callable_raises_is_a_problem():
+    def broken(graph, inputs):
+        return lambda *args: 1 / 0
+
+    made = bcjit.compile(lambda x: x + 1, backend=broken)
+    for _ in range(3):
+        assert made(X).tolist() == (X + 1).tolist()
+    (problem,) = made.report().problems
+    assert (problem.code, problem.context) == ("BACKEND", "ZeroDivisionError: division by zero")
+    assert "plain: BACKEND what backend" in str(made.report())
+    assert "ZeroDivisionError" in made.report().html()
+
+
 # ---------------------------------------------------------------------- where nothing is compiled
 def test_what_runs_plain_has_the_methods_of_a_report(tmp_path, capsys):
     made = bcjit.compile(len)
@@ -494,3 +555,94 @@ def test_the_package_has_the_names_it_says():
         assert getattr(reports, name).__name__ == name
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = reports.nothing
+
+
+def test_loops_and_with_blocks_are_told_of_in_words():
+    def turns(x, n):
+        out = []
+        for k in range(n):
+            x = x + 1
+            if k % 9 == 0:
+                out.append(x)
+        with np.errstate(divide="ignore"):
+            return out, x
+
+    made = bcjit.compile(turns)
+    made(X, 30)
+    text = made.report().text()
+    for words in (
+        "turn of a loop at test_reports.py",
+        ": the first turn",
+        ": the next turn, over a range",
+        "the loop goes over a range",
+        "next k is an int",
+        "put the values into an array made before the loop",
+        "with block at test_reports.py",
+        "around the call of the compiled function",
+    ):
+        assert words in text
+    for words in ("range_iterator", "BEFORE_WITH", "Nothing needs to be done. Whole"):
+        assert words not in text
+
+
+def test_a_module_that_imports_at_the_first_use_is_told_of():
+    lazy = types.ModuleType("lazy")
+    lazy.__getattr__ = lambda name: 3.0
+
+    def scaled(x):
+        return x * lazy.factor
+
+    made = bcjit.compile(scaled)
+    assert made(X).tolist() == (X * 3.0).tolist()
+    (cut,) = {part.cut for part in made.report().parts if part.cut}
+    assert (cut.code, cut.context.partition(",")[0]) == ("BRK010", "module lazy.factor")
+    assert "the first use of numpy.random in a process imports it" in cut.context
+    assert "import numpy.random" in cut.hint
+
+
+def test_the_first_to_change_of_a_loop_is_what_keeps_it_in_python():
+    def turns(x, n):
+        found = []
+        for k in range(n):
+            x = x + 1
+            if k % 9 == 0:
+                found.append(x)
+        return found
+
+    made = bcjit.compile(turns)
+    made(X, 30)
+    where = f"test_reports.py:{line_of(turns, 2)}"
+    line = str(made.report()).splitlines()[1]
+    assert f"; first to change: {where}: loop left in Python: " in line
+    assert "an array made before the loop" in line
+
+
+def test_that_a_class_lacks_a_name_is_said_with_the_names():
+    class Holder:
+        def __init__(self):
+            self.v = X
+
+    def doubled(h):
+        h.v = h.v * 2
+        return h.v
+
+    made = bcjit.compile(doubled)
+    made(Holder())
+    text = made.report().text()
+    assert "has no 'v'" not in text
+    assert "type(h).v" in text.partition("needs unchanged: ")[2]
+    guards = [g["what"] for g in made.report().as_dict()["parts"][0]["guards"]]
+    assert "type(h) has no 'v'" in guards
+
+
+def test_guards_are_told_where_they_are_asked_for(capsys):
+    made = bcjit.compile(helper)
+    made(X, 2.0)
+    report = made.report()
+    assert "needs" not in str(report)
+    assert "needs for line" in report.text()
+    assert report.text(guards=False) == str(report)
+    report.print(guards=True)
+    assert capsys.readouterr().out == f"{report.text()}\n"
+    report.print()
+    assert capsys.readouterr().out == f"{report}\n"

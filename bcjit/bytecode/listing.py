@@ -117,10 +117,16 @@ class Listing:
         return deepest
 
     def line_of(self, index: int) -> int:
-        """The user's line of an instruction; where it has none, that of the next one, or the function's first."""
-        for instruction in self.instructions[index:]:
+        """The user's line of an instruction; where it has none, that of the next one, or the function's first.
+
+        What follows a jump back in the code does not follow it when it runs: the end of a turn is on the last line before it.
+        """
+        for place, instruction in enumerate(self.instructions[index:], index):
             if instruction.position.lineno is not None:
                 return instruction.position.lineno
+            if instruction.op is Op.JUMP and count_of(instruction.arg) <= place:
+                before = (i.position.lineno for i in reversed(self.instructions[:place]))
+                return next((line for line in before if line is not None), self.code.co_firstlineno)
         return self.code.co_firstlineno
 
     def loops(self) -> tuple[frozenset[int], ...]:

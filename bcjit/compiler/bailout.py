@@ -227,6 +227,8 @@ class BailOuts:
         if isinstance(exc, BackendError):
             raise exc
         if not self.own and not isinstance(exc, FlagRaised):
+            # For reports, which must hold nothing of the program: a sentence.
+            entry.tag.failure = f"{type(exc).__name__}: {exc}"
             self._backend_failed(exc)
         if not self.resumes:
             return None

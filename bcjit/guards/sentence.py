@@ -69,7 +69,24 @@ def _show(value: object) -> str:
     """Return a value in a few words: constants as written, arrays by dtype and shape, others by their type."""
     if is_constant_key(value):
         return _short.repr(value)
+    if issubclass(type(value), np.generic):
+        return f"a NumPy scalar of type {_dtype(cast('np.generic', value).dtype)}"
     return label(value)
+
+
+# Types of C that are as long as another one of the same name, and told apart all the same.
+_TWINS: Final = {"q": "longlong", "Q": "ulonglong"}
+
+
+def _dtype(dtype: np.dtype[Any]) -> str:
+    """Return the name of a dtype; ``int64 (longlong)`` where there are two of that name."""
+    name = str(dtype)
+    twin = _TWINS.get(dtype.char)
+    return (
+        name
+        if twin is None or np.dtype(name.lstrip("<>")).char == dtype.char
+        else f"{name} ({twin})"
+    )
 
 
 def _count(number: int, noun: str) -> str:
@@ -80,7 +97,7 @@ def _array_in_words(value: object) -> str:
     """Return an array by what guards on arrays tell apart."""
     if type(value) is not np.ndarray:
         return _show(value)
-    return f"{with_article(str(value.dtype))} array of {_count(value.ndim, 'dimension')}"
+    return f"{with_article(_dtype(value.dtype))} array of {_count(value.ndim, 'dimension')}"
 
 
 # What must hold
@@ -88,7 +105,7 @@ def _array_in_words(value: object) -> str:
 
 def _describe_array(subject: str, expected: Any) -> str:
     dtype, ndim = expected
-    return f"{subject} is {with_article(str(dtype))} array of {_count(ndim, 'dimension')}"
+    return f"{subject} is {with_article(_dtype(dtype))} array of {_count(ndim, 'dimension')}"
 
 
 def _describe_absent(guard: Guard) -> str:
@@ -137,8 +154,16 @@ def _identity(guard: Guard) -> Identity:
     return cast("Identity", guard.expected)
 
 
+def _describe_type(guard: Guard) -> str:
+    subject, kind = named(guard.source), _identity(guard).label
+    # What stands on the stack behind a break and is an iterator is that of a loop.
+    if subject.startswith("<operand") and kind.endswith("_iterator"):
+        return f"the loop goes over {_instance(kind.removesuffix('_iterator'))}"
+    return f"{subject} is {_instance(kind)}"
+
+
 _DESCRIBE: Final[dict[GuardKind, Callable[[Guard], str]]] = {
-    GuardKind.TYPE: lambda guard: f"{named(guard.source)} is {_instance(_identity(guard).label)}",
+    GuardKind.TYPE: _describe_type,
     GuardKind.IDENTITY: lambda guard: f"{named(guard.source)} is {_identity(guard).label}",
     GuardKind.EQUALS: lambda guard: (
         f"{named(guard.source)} {'is' if guard.expected is None else '=='} {_show(guard.expected)}"
@@ -204,12 +229,11 @@ def _array_clash(guard: Guard, value: object, _roots: Roots) -> _Clash:
     subject = named(guard.source)
     dtype, ndim = cast("tuple[np.dtype[Any], int]", guard.expected)
     if type(value) is not np.ndarray:
-        return f"{subject}: {with_article(str(dtype))} array was expected", _show(value)
+        return f"{subject}: {with_article(_dtype(dtype))} array was expected", _show(value)
     if not same_dtype(value.dtype, dtype):
-        found = str(value.dtype)
-        return f"{subject}: dtype {dtype} was expected", f"another dtype {found}" if found == str(
-            dtype
-        ) else found
+        wanted, found = _dtype(dtype), _dtype(value.dtype)
+        another = f"another dtype {found}" if found == wanted else found
+        return f"{subject}: dtype {wanted} was expected", another
     return f"{subject}: {_count(ndim, 'dimension')} {'was' if ndim == 1 else 'were'} expected", str(
         value.ndim
     )

@@ -120,7 +120,10 @@ def _function(name: str, code: CodeType, caches: Sequence[CodeCache], own: str) 
         parts=tuple(_part(entry, numbers[_place(entry)], own) for entry in entries),
         recompilations=tuple(_recompilation(miss) for miss in misses if miss.compiled),
         limits=tuple(limit for cache in caches for limit in map(_limit, cache.limit_notes())),
-        problems=tuple(_problem(p) for cache in caches for p in tuple(cache.problems.values())),
+        problems=(
+            *(_problem(p) for cache in caches for p in tuple(cache.problems.values())),
+            *dict.fromkeys(_backend_problem(entry) for entry in entries if entry.failure),
+        ),
     )
 
 
@@ -199,6 +202,8 @@ def _name_in(guard: Guard) -> str:
     source = guard.source
     if guard.kind is GuardKind.ABSENT and source.kind in _SPACES:
         return str(guard.expected)
+    if guard.kind is GuardKind.ABSENT and source.kind is SourceKind.TYPE:
+        return f"{named(source)}.{guard.expected}"
     if guard.kind is GuardKind.NO_INSTANCE_ATTR:
         return f"{named(source)}.{guard.expected}"
     if source.kind is SourceKind.MEMBER and source.key in _OF_FUNCTIONS and source.base is not None:
@@ -236,6 +241,17 @@ def _problem(problem: Problem) -> BreakReport:
     )
 
 
+def _backend_problem(entry: CacheEntry) -> BreakReport:
+    return BreakReport(
+        "BACKEND",
+        f"what backend {entry.backend!r} made raises",
+        entry.failure,
+        entry.line,
+        "What the backend returned for the graph of this part raised when it was run; plain Python did the work of that call.",
+        "It is the backend that must be put right, or another one given: bcjit.compile(fn, backend=...).",
+    )
+
+
 # ---------------------------------------------------------------------- misses
 
 
@@ -251,6 +267,7 @@ def _recompilation(miss: Miss) -> Recompilation:
 def _limit(note: LimitNote) -> LimitReport:
     return LimitReport(
         note.limit, note.allowed, note.line, note.plain_calls, note.guard, note.relied, note.seen, note.hint,
+        note.times,
     )  # fmt: skip
 
 

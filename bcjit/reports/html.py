@@ -26,6 +26,7 @@ from bcjit.reports.words import (
     duration,
     ending,
     folded,
+    headline,
     limit_cause,
     limit_head,
     listed,
@@ -151,6 +152,9 @@ def _one(
     if copies > 1:
         where += f", {copies} compiled functions of this definition"
     yield tag("div", where, class_="where")
+    words = headline(report)
+    if words and not isinstance(report, Explanation):
+        yield tag("p", tag("b", words))
     yield _stats(report)
     yield from _function(first, drawn)
     own, more = bounded([one for one in others if not one.package], _FUNCTIONS)
@@ -248,16 +252,24 @@ def _card(cut: BreakReport, word: str = "") -> Markup:
 
 def _variants(groups: Sequence[Variants]) -> Iterator[Markup]:
     yield tag("h4", "Compiled variants")
-    listed = [(place, part) for group in groups for place, part in enumerate(group.parts)]
+    in_order = sorted(groups, key=lambda group: group.part)
+    listed = [(place, part) for group in in_order for place, part in enumerate(group.parts)]
     shown, more = bounded(listed, _ROWS)
     several = {group.part for group in groups if len(group.parts) > 1}
     rows = []
+    told: dict[int, tuple[str, ...]] = {}  # variants of one part change the same things, as a rule
     for place, part in shown:
         ends: list[object] = [ending(part)]
         if part.bailouts:
             ends.append(f", {count(part.bailouts, 'bail-out')}")
         ends += [tag("div", verdict.text, class_="verdict") for verdict in part.verdicts]
-        ends += [tag("div", f"changes: {effect}", class_="muted") for effect in part.effects[:8]]
+        if part.effects and told.get(part.part) == part.effects:
+            ends.append(tag("div", "changes: as above", class_="muted"))
+        else:
+            ends += [
+                tag("div", f"changes: {effect}", class_="muted") for effect in part.effects[:8]
+            ]
+        told[part.part] = part.effects
         rows.append(
             [
                 chip(part.part, place if part.part in several else None),

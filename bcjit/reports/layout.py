@@ -20,6 +20,7 @@ _GAP: Final = 22.0  # between boxes of a layer
 _BEND_GAP: Final = 8.0
 _LAYER_GAP: Final = 34.0  # between layers
 _WIDEST: Final = 1300.0  # of a layer, unless one box is wider
+_NARROWEST: Final = 600.0  # of the rows of boxes without edges
 _PORT_GAP: Final = 16.0  # between the ends of edges at a box
 _SWEEPS: Final = 6
 
@@ -50,7 +51,48 @@ def arrange(
     """
     if not sizes:
         return Arrangement((), {}, 0.0, 0.0)
-    return _Drawing(sizes, edges, last).arrangement()
+    joined = {box for edge in edges for box in edge} | ({last} - {None})
+    loose = [box for box in range(len(sizes)) if box not in joined]
+    if not loose:
+        return _Drawing(sizes, edges, last).arrangement()
+    rest = [box for box in range(len(sizes)) if box in joined]
+    number = {box: place for place, box in enumerate(rest)}
+    placed = arrange(
+        [sizes[box] for box in rest],
+        [(number[start], number[end]) for start, end in edges],
+        None if last is None else number[last],
+    )
+    return _with_loose(sizes, loose, rest, placed)
+
+
+def _with_loose(
+    sizes: Sequence[tuple[float, float]],
+    loose: Sequence[int],
+    rest: Sequence[int],
+    placed: Arrangement,
+) -> Arrangement:
+    """Put boxes without edges above the others, in rows no wider than those: nothing says where else they belong."""
+    widest = max(placed.width, _NARROWEST)
+    corners: dict[int, Point] = {}
+    across = down = tallest = width = 0.0
+    for box in loose:
+        if across and across + sizes[box][0] > widest:
+            across, down, tallest = 0.0, down + tallest + _GAP, 0.0
+        corners[box] = across, down
+        width = max(width, across + sizes[box][0])
+        across += sizes[box][0] + _GAP
+        tallest = max(tallest, sizes[box][1])
+    lower = down + tallest + (_LAYER_GAP if rest else 0.0)
+    corners |= {box: (x, y + lower) for box, (x, y) in zip(rest, placed.corners, strict=True)}
+    return Arrangement(
+        tuple(corners[box] for box in range(len(sizes))),
+        {
+            (rest[start], rest[end]): tuple((x, y + lower) for x, y in route)
+            for (start, end), route in placed.routes.items()
+        },
+        max(width, placed.width),
+        lower + placed.height,
+    )
 
 
 class _Drawing:

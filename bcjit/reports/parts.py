@@ -231,7 +231,9 @@ class LimitReport:
     guard, relied
         The guard that failed most often and the user's line that relied on it; of parts the guard is empty.
     seen
-        The last different values found instead; of parts the lines where they begin.
+        The values found instead in calls that ran plain, those that came most often first; of parts the lines where they begin.
+    times
+        How often each of those was found, of the calls that were looked at; of parts it is empty.
     hint
         What to do.
     """
@@ -244,6 +246,7 @@ class LimitReport:
     relied: SourceLine
     seen: tuple[str, ...]
     hint: str
+    times: tuple[int, ...] = ()
 
     def as_dict(self) -> dict[str, object]:
         """Return it as plain data."""
@@ -255,6 +258,7 @@ class LimitReport:
             "guard": self.guard,
             "relied": self.relied.text(),
             "seen": list(self.seen),
+            "times": list(self.times),
             "hint": self.hint,
         }
 

@@ -6,6 +6,7 @@ import sys
 from typing import IO, TYPE_CHECKING, Final
 
 from bcjit.reports.markup import Markup, join, tag
+from bcjit.reports.shown import save
 from bcjit.reports.style import PAGE, STYLE
 
 if TYPE_CHECKING:
@@ -36,7 +37,11 @@ class PlainReport(str):
         """Return the sentence as plain data."""
         return {"plain": str(self), "parts": [], "problems": []}
 
-    def print(self, file: IO[str] | None = None) -> None:
+    def text(self, *, guards: bool = True) -> str:
+        """Return the sentence."""
+        return str(self)
+
+    def print(self, file: IO[str] | None = None, *, guards: bool = False) -> None:
         """Print the sentence, to ``sys.stdout`` by default."""
         (sys.stdout if file is None else file).write(f"{self}\n")
 
@@ -52,9 +57,8 @@ class PlainReport(str):
         return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page of `html` to a file."""
-        with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 - pathlib is slow to import
-            file.write(self.html())
+        """Write the sentence to a file as a page (``.html``), as data (``.json``) or as text (``.txt``)."""
+        save(self, path)
 
     def _repr_html_(self) -> str:
         """Return what notebooks show."""

@@ -23,6 +23,7 @@ from bcjit.reports.words import (
     ending,
     facts,
     folded,
+    headline,
     limit_cause,
     limit_head,
     listed,
@@ -49,12 +50,17 @@ _GRAPH_ROWS: Final = 200
 _WIDTH: Final = 110
 
 
-def plain(report: Lists) -> str:
+def plain(report: Lists, *, guards: bool = False) -> str:
     """Return a report as text without styles."""
-    return "\n".join("".join(text for text, _ in row) for row in _rows(report))
+    return "\n".join("".join(text for text, _ in row) for row in _asked(report, guards=guards))
 
 
-def show(report: Lists, file: IO[str]) -> None:
+def _asked(report: Lists, *, guards: bool) -> Iterator[Row]:
+    """Yield the rows; those of guards, which are most of them, only where they are asked for."""
+    return (row for row in _rows(report) if guards or row[-1][1] != _GUARD)
+
+
+def show(report: Lists, file: IO[str], *, guards: bool = False) -> None:
     """Print a report: through ``rich`` where it is installed and the output is a terminal."""
     if file.isatty():
         try:
@@ -62,17 +68,19 @@ def show(report: Lists, file: IO[str]) -> None:
         except ImportError:
             pass
         else:
-            console.Console(file=file).print(report)
+            terminal = console.Console(file=file)
+            for row in for_rich(report, guards=guards):
+                terminal.print(row)
             return
-    file.write(f"{plain(report)}\n")
+    file.write(f"{plain(report, guards=guards)}\n")
 
 
-def for_rich(report: Lists) -> list[Any]:
+def for_rich(report: Lists, *, guards: bool = False) -> list[Any]:
     """Return the rows as texts of ``rich``; long ones go on below their own beginning."""
     text = importlib.import_module("rich.text")
     padding = importlib.import_module("rich.padding")
     made = []
-    for row in _rows(report):
+    for row in _asked(report, guards=guards):
         words = text.Text.assemble(*row)
         depth = len(words.plain) - len(words.plain.lstrip())
         made.append(padding.Padding(words[depth:], (0, 0, 0, depth)))
@@ -82,6 +90,9 @@ def for_rich(report: Lists) -> list[Any]:
 _TITLE: Final = "bold"
 _PLACE: Final = "cyan"
 _DIM: Final = "dim"
+_GUARD: Final = (
+    "dim not bold"  # of rows that say what must hold; looks like the others that are dim
+)
 _CUT: Final = "yellow"
 _HINT: Final = "green"
 _BAD: Final = "red"
@@ -135,6 +146,9 @@ def _report(report: Report, depth: int = 0) -> Iterator[Row]:
     yield _row(depth, (report.function, _TITLE), (copies + tally, _NORMAL))
     if first is None:
         return
+    words = headline(report)
+    if words:
+        yield _row(depth + 2, (words, _TITLE))
     yield from _function(first, depth + 2)
     own = [function for function in others if not function.package]
     yield from _some(own, _FUNCTIONS, depth + 2, "function", lambda f: _callee(f, depth + 2))
@@ -210,20 +224,20 @@ def _needs(
             here = row.line.filename == filename
             where = f"line {row.line.lineno}" if here else row.line.text()
             words = f"{verb} for {where}: {'; '.join(guard.what for guard in row.guards)}"
-        yield from _wrapped(words, depth)
+        yield from _wrapped(words, depth, _GUARD)
     if more:
         left = sum(len(row.guards) for row in needs(guards)[_LINES:])
-        yield _row(depth, (f"and {count(left, 'more guard')}", _DIM))
+        yield _row(depth, (f"and {count(left, 'more guard')}", _GUARD))
     names = names_in(guards)
     if names:
-        yield from _wrapped(f"{verb} unchanged: {listed(names, _NAMES)}", depth)
+        yield from _wrapped(f"{verb} unchanged: {listed(names, _NAMES)}", depth, _GUARD)
 
 
-def _wrapped(words: str, depth: int) -> Iterator[Row]:
+def _wrapped(words: str, depth: int, style: str = _DIM) -> Iterator[Row]:
     for text in textwrap.wrap(
         words, _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
     ):
-        yield _row(depth, (text, _DIM))
+        yield _row(depth, (text, style))
 
 
 def _cut(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from bcjit.code_cache import duration
+from bcjit.code_cache import counted, duration
 from bcjit.errors import SourceLine
 from bcjit.records import dataclass
-from bcjit.reports.data import FunctionReport
+from bcjit.reports.data import FunctionReport, Lists
 from bcjit.reports.parts import (
     BreakReport,
     GuardReport,
@@ -28,6 +28,7 @@ __all__ = [
     "ending",
     "facts",
     "folded",
+    "headline",
     "limit_cause",
     "limit_head",
     "listed",
@@ -54,6 +55,64 @@ def listed(words: Iterable[str], most: int) -> str:
     """Return the first words with commas, and how many there are more."""
     shown, more = bounded(tuple(words), most)
     return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+# ---------------------------------------------------------------------- what matters most
+
+# Ratios nearer to 1 than this are no difference: times of short calls are not known better.
+_SAME = 1.05
+
+
+def headline(report: Lists) -> str:
+    """Return whether the function is faster now, by how much, and what to change first: what is known, else how to know it."""
+    if not report.parts:
+        return "runs as plain Python" if report.problems else ""
+    return f"{_speed(report)}; {_change(report)}"
+
+
+def _speed(report: Lists) -> str:
+    verdicts = [verdict for part in report.parts for verdict in part.verdicts]
+    kept = [verdict for verdict in verdicts if not verdict.plain]
+    if not verdicts:
+        return "faster? not measured: time calls of it beside calls of its __wrapped__"
+    if not kept:
+        return "not faster: calls run as plain Python, which was measured to be no slower"
+    ratios = sorted(
+        verdict.plain_seconds / verdict.compiled_seconds
+        for verdict in kept
+        if verdict.compiled_seconds > 0
+    )
+    if not ratios or ratios[-1] < _SAME:
+        words = "as fast as plain Python"
+    elif ratios[0] < _SAME:
+        words = f"up to {ratios[-1]:.2f} times as fast as plain Python"
+    else:
+        low, high = f"{ratios[0]:.2f}", f"{ratios[-1]:.2f}"
+        words = f"{low if low == high else f'{low} to {high}'} times as fast as plain Python"
+    others = ", for other sizes plain Python runs" if len(kept) < len(verdicts) else ""
+    return f"{words}{others}"
+
+
+def _change(report: Lists) -> str:
+    """Return where a change would help most: at what runs plain, then at the break that calls come to most often."""
+    if report.limits:
+        limit = max(report.limits, key=lambda limit: limit.calls)
+        return f"first to change: {limit.line} ({limit.hint})"
+    for problem in report.problems:
+        where = f"{problem.line.text()} " if problem.line is not None else ""
+        return f"first to change: {where}({problem.code}, runs plain)"
+    calls: dict[BreakReport, int] = {}
+    for part in report.parts:
+        if part.cut is not None and part.cut.hint and part.cut.line is not None:
+            calls[part.cut] = calls.get(part.cut, 0) + part.hits + 1
+    if calls:
+        cut = max(calls, key=calls.__getitem__)
+        assert cut.line is not None
+        for loop in report.loops:
+            if loop.how == "left" and loop.line == cut.line:
+                return f"first to change: {loop.text()}"
+        return f"first to change: {cut.line.text()} ({cut.code})"
+    return "nothing to change" if not report.breaks else "no break has a remedy"
 
 
 # ---------------------------------------------------------------------- variants
@@ -203,12 +262,12 @@ def limit_head(limit: LimitReport) -> str:
 
 def limit_cause(limit: LimitReport) -> str:
     """Return what kept failing and the values seen, or where the parts are that run plain."""
-    seen = listed(limit.seen, _SEEN)
     if limit.guard:
+        seen = counted(limit.seen, limit.times)
         return (
             f"failed most often: {limit.guard} (relied on at {limit.relied}); found instead: {seen}"
         )
-    return f"they begin at {seen}"
+    return f"they begin at {listed(limit.seen, _SEEN)}"
 
 
 # ---------------------------------------------------------------------- packages

@@ -215,7 +215,10 @@ def _module_attribute(vm: Machine, value: Known, module: types.ModuleType, name:
             return known
     found = namespace.get(name, MISSING)
     if found is MISSING:
-        return break_graph(because.ATTRIBUTE, f"module {namespace.get('__name__')}.{name}")
+        what = f"module {namespace.get('__name__')}.{name}"
+        if "__getattr__" in namespace:
+            what += ", which the module looks for in code of its own (the first use of numpy.random in a process imports it)"
+        return break_graph(because.ATTRIBUTE, what)
     return vm.present(Source(SourceKind.MODULE_ATTR, name, value.source), found)
 
 

@@ -242,7 +242,10 @@ class _Sides:
                 kinds[place] = kind
         for oid in places[0].shapes.keys() & places[1].shapes.keys():
             if places[0].shapes[oid] != places[1].shapes[oid]:
-                break_graph(because.DATA_BRANCH, "a container is changed on one side")
+                break_graph(
+                    because.DATA_BRANCH,
+                    "a container is changed on one side (put the values into an array made before the loop)",
+                )
         spreads = []
         for graph, one in zip(self.graphs, places, strict=True):
             with vm.nested(graph):

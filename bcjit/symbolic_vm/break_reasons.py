@@ -45,6 +45,7 @@ _ROWS: Final = (
         "call that cannot be inlined",
         f"The callee holds something that cannot be captured as part of its caller. {_NEXT} The callee is captured by "
         "itself.",
+        "Where it is the end of a with block (np.errstate, for instance), put the block around the call of the compiled function.",
     ),
     BreakReason(
         "BRK007",
@@ -68,7 +69,7 @@ _ROWS: Final = (
         "BRK010",
         "attribute that cannot be read without running code",
         f"Reading this attribute may run code of the program. {_NEXT}",
-        "Read it into a local variable before the array work.",
+        "Read it into a local variable before the array work; import modules of packages (import numpy.random) at the top of the file.",
     ),
     BreakReason(
         "BRK011",
@@ -84,7 +85,10 @@ _ROWS: Final = (
     BreakReason(
         "BRK013",
         "value that must be known",
-        f"Python must know this value here, and it depends on array contents. {_NEXT}",
+        "Python must know this value here, as a key, an index of a list or a length, and it is not the same each time: it is computed by "
+        f"the graph, or another in each call or turn of a loop. {_NEXT}",
+        "Collect values in a list or in an array made before the loop, and put them into dicts behind it; compute keys and lengths of "
+        "Python numbers, not of arrays.",
     ),
     BreakReason(
         "BRK014",
@@ -106,7 +110,8 @@ _ROWS: Final = (
         "turn of a loop",
         "The loop stays in Python and its body is a graph of its own, so that capturing takes as long however many turns "
         "there are.",
-        "Nothing needs to be done. Whole-array operations in place of the loop make one graph.",
+        "What keeps the loop in Python is said of the loop itself: where that can be taken out, or whole-array operations can stand in place of the "
+        "loop, there is one graph.",
     ),
     BreakReason(
         "BRK018",
@@ -146,6 +151,7 @@ _ROWS: Final = (
         "BRK024",
         "entering or leaving a with block",
         f"The context manager is called. {_NEXT} The block itself is captured.",
+        "Where the block may as well be around the call of the compiled function (np.errstate, for instance), put it there.",
     ),
     BreakReason(
         "BRK025",

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import CellType, CodeType, FunctionType
 from typing import TYPE_CHECKING
 
-from bcjit.bytecode import Op, decode, loops_of
+from bcjit.bytecode import FOR_ITERS, Op, decode, loops_of
 from bcjit.errors import InternalError, SourceLine
 from bcjit.fx_graph import Graph, Node
 from bcjit.guards import Guard, Roots, Source, SourceKind
@@ -63,14 +63,16 @@ class PartSpec:
 
     @property
     def stack_names(self) -> tuple[str, ...]:
-        """The names of the stack slots that are not NULL: ``.s0`` …, or ``new x`` of what is stored as ``x`` next."""
+        """The names of the stack slots that are not NULL: ``.s0`` …, or ``new x`` (of a loop ``next x``) of what is stored as ``x`` next."""
         if self.offset is None:
             return ()
         names = [f".s{index}" for index in range(sum(not null for null in self.stack))]
         listing = decode(self.code)
-        first = listing[listing.index_of(self.offset)]
+        index = listing.index_of(self.offset)
+        first = listing[index]
         if names and first.op is Op.STORE_FAST:
-            names[-1] = f"new {first.arg}"
+            loops = index > 0 and listing[index - 1].op in FOR_ITERS
+            names[-1] = f"{'next' if loops else 'new'} {first.arg}"
         return tuple(names)
 
     @property

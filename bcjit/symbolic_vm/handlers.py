@@ -102,7 +102,8 @@ BREAKS: Final[dict[Op, tuple[str, str]]] = {
 
 def _breaking(reason: str, context: str) -> Handler:
     def handler(vm: Machine, frame: Frame, instruction: Instruction) -> Exit | None:
-        return break_graph(reason, f"{instruction.op.name}: {context}")
+        what = "" if reason == because.WITH else f"{instruction.op.name}: "
+        return break_graph(reason, f"{what}{context}")
 
     return handler
 

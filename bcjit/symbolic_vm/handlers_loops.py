@@ -49,14 +49,14 @@ def _for_iter(vm: Machine, frame: Frame, instruction: Instruction) -> Exit | Non
     iterator = vm.realize(vm.state.stack[-2 if pair else -1])
     behind = argument_count(instruction)
     if not is_iterator(iterator):
-        break_graph(because.LOOP, f"over {describe(iterator)}")
+        break_graph(because.LOOP, _which_turn(iterator))
     if isinstance(iterator, SymIterator):
         turns, body = turns_left(vm, iterator), behind - vm.state.index
         if turns > config.unroll_limit or vm.steps + turns * body > config.unroll_instructions:
             vm.state = vm.state.at(vm.state.index - 1)
             found = loops.capture_for(vm, frame, vm.state.index, iterator)
             if found is None:
-                break_graph(because.LOOP, f"over {describe(iterator)}")
+                break_graph(because.LOOP, _which_turn(iterator))
             return None if found is True else cast("Exit", found)
     item = step(vm, iterator)
     if item is None:
@@ -69,6 +69,15 @@ def _for_iter(vm: Machine, frame: Frame, instruction: Instruction) -> Exit | Non
     else:
         vm.push(item)
     return None
+
+
+def _which_turn(iterator: SymValue) -> str:
+    """Return in words what a loop is cut for: the way into it, or what comes behind a turn."""
+    if isinstance(iterator, SymIterator):
+        return "the first turn"
+    kind = describe(iterator)
+    over = kind.removesuffix("_iterator")
+    return f"the next turn, over a {over}" if over != kind else f"the next turn, over {kind}"
 
 
 @handles(Op.LOAD_FAST_AND_CLEAR)

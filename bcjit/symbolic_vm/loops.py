@@ -256,7 +256,10 @@ class _Turn:
         loose = self.loose.setdefault(status, set())
         for oid, shape in self.inside.shapes.items():
             if oid in places.shapes and places.shapes[oid] != shape:
-                break_graph(because.LOOP, "a container changes its size or keys")
+                break_graph(
+                    because.LOOP,
+                    "a container changes its size or keys (put the values into an array made before the loop)",
+                )
         for place, value in values.items():
             if place.heap and place.slot not in self.inside.shapes:
                 continue  # an object that this turn made

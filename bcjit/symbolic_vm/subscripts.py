@@ -190,7 +190,7 @@ def dict_key(vm: Machine, key: SymValue) -> object:
     if isinstance(key, SymTuple):
         return tuple(dict_key(vm, item) for item in key.items)
     if vm.continues and isinstance(key, SymScalar):
-        break_graph(because.MUST_KNOW, "key of a dict")
+        break_graph(because.MUST_KNOW, "key of a dict, which may be another in each turn")
     found = vm.constant(key, "key of a dict")
     if type(found) not in KEY_TYPES and not (isinstance(found, type) and type(found) is type):
         return break_graph(because.NO_RULE, f"key of type {type(found).__name__}")
