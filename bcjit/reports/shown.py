@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
@@ -9,7 +10,6 @@ from bcjit.errors import ArgumentError
 from bcjit.lazy import load
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterator
 
 __all__ = ["Savable", "Shown", "save"]
