@@ -1,6 +1,6 @@
 """The command line, ``python -m bcjit``: one subcommand a table row; it checks words and leaves the work to others.
 
-``run`` runs a script with the hook on, ``bisect`` finds what makes it differ from plain Python, ``backends`` lists the backends, ``bench`` measures what calls and first calls cost here.
+``run`` runs a script with the hook on, ``bisect`` finds what makes it differ from plain Python, ``backends`` lists the backends, ``bench`` measures what calls and first calls cost here, and how fast whole programs are.
 """
 
 from __future__ import annotations
@@ -92,8 +92,9 @@ def _add_bench(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
     command = add_parser(
         "bench",
         allow_abbrev=False,
-        help="measure what calls (dispatch) or first calls (capture) cost here",
-        description="Print what calls or first calls cost here, beside what was promised and beside other compilers.",
+        help="measure what calls (dispatch) or first calls (capture) cost here, or whole programs (suite)",
+        description="Print what calls or first calls cost here, beside what was promised, or how fast whole programs are; beside other compilers.",
+        epilog="Exit code of suite: 1 where a compiled program did something else than the plain one.",
     )
     command.add_argument("subject", choices=_SUBJECTS, help="what is measured")
     command.add_argument(
@@ -112,14 +113,40 @@ def _add_bench(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
         help="leave numba, jax and torch out where they are installed",
     )
     command.add_argument("--json", metavar="FILE", help="write the figures to a file too")
+    command.add_argument(
+        "--backend",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="suite: what runs the graphs (default: auto); may be given again",
+    )
+    command.add_argument(
+        "--size",
+        action="append",
+        default=[],
+        metavar="SIZE",
+        help="suite: small, medium (default) or large; may be given again",
+    )
+    command.add_argument(
+        "--picture", metavar="FILE", help="suite: draw the speed-ups to a file; needs matplotlib"
+    )
 
 
-_SUBJECTS: Final = ("dispatch", "capture")
+_SUBJECTS: Final = ("dispatch", "capture", "suite")
 _OPTIONS: Final = {
     "run": ("--report", "--backend", "--help"),
     "bisect": ("--backend", "--help"),
     "backends": ("--help",),
-    "bench": ("--rounds", "--case", "--no-peers", "--json", "--help"),
+    "bench": (
+        "--rounds",
+        "--case",
+        "--no-peers",
+        "--json",
+        "--backend",
+        "--size",
+        "--picture",
+        "--help",
+    ),
 }
 _VALUED: Final = ("--backend",)
 _TARGETS: Final = {"-m": "module", "-c": "code"}
@@ -171,14 +198,20 @@ def _tell(given: argparse.Namespace, fail: Callable[[str], NoReturn]) -> None:
         print("\n".join(list_backends()))
         return
     # Late, as above.
-    importlib.import_module("bcjit.bench").run(
+    bench = importlib.import_module("bcjit.bench")
+    asked = bench.Asked(
         given.subject,
-        rounds=given.rounds,
-        cases=given.case,
+        given.rounds,
+        given.case,
         peers=not given.no_peers,
         json_file=given.json,
-        fail=fail,
+        backends=given.backend,
+        sizes=given.size,
+        picture_file=given.picture,
     )
+    code = bench.run(asked, fail)
+    if code:
+        sys.exit(code)
 
 
 def _until_unread(work: Callable[[], None]) -> None:

@@ -6,17 +6,30 @@ other, so that a busy machine or a changing clock disturbs all alike: ratios and
 
 from __future__ import annotations
 
+import time
 import timeit
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from bcjit.api import compile as compile_function
 
-__all__ = ["Call", "Function", "Row", "captured", "in_turns", "nanoseconds", "show", "timer"]
+__all__ = [
+    "Call",
+    "Fresh",
+    "Function",
+    "Row",
+    "captured",
+    "in_each_turn",
+    "in_turns",
+    "nanoseconds",
+    "show",
+    "timer",
+]
 
 Function = Callable[..., Any]
 SLICE: Final = 1e-3  # seconds for which a subject runs in a turn
+FEWEST: Final = 5  # turns, however long they take
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +98,40 @@ def _number(timer: timeit.Timer) -> int:
     return max(1, round(number * SLICE / spent))
 
 
+class Fresh(timeit.Timer):
+    """Times a function whose arguments are made anew, outside what is timed: it may write into them."""
+
+    def __init__(
+        self, function: Function, fresh: Callable[[int], Iterator[tuple[Any, ...]]]
+    ) -> None:
+        self.fresh = fresh
+        self.names: dict[str, Any] = {"function": function}
+        super().__init__("function(*next(turns))", globals=self.names)
+
+    def timeit(self, number: int = 1) -> float:
+        """Return the seconds of so many calls."""
+        self.names["turns"] = self.fresh(number)
+        return super().timeit(number)
+
+
+def in_each_turn(
+    timers: Sequence[timeit.Timer], rounds: int, seconds: float = float("inf")
+) -> list[list[float]]:
+    """Return the seconds that each statement took in each turn; no further turn begins after so many seconds, but a few there are."""
+    numbers = [_number(timer) for timer in timers]
+    times: list[list[float]] = [[] for _ in timers]
+    end = time.monotonic() + seconds
+    for turn in range(rounds):
+        if turn >= FEWEST and time.monotonic() > end:
+            break
+        for found, timer, number in zip(times, timers, numbers, strict=True):
+            found.append(timer.timeit(number) / number)
+    return times
+
+
 def in_turns(timers: Sequence[timeit.Timer], rounds: int) -> list[float]:
     """Return the least nanoseconds of each statement, measured in turns."""
-    numbers = [_number(timer) for timer in timers]
-    best = [float("inf")] * len(timers)
-    for _ in range(rounds):
-        for i, (timer, number) in enumerate(zip(timers, numbers, strict=True)):
-            best[i] = min(best[i], timer.timeit(number) / number)
-    return [seconds * 1e9 for seconds in best]
+    return [min(found) * 1e9 for found in in_each_turn(timers, rounds)]
 
 
 def nanoseconds(

@@ -21,7 +21,17 @@ import numpy as np
 
 from bcjit.bench.measure import Call, Function
 
-__all__ = ["PEERS", "TOLERANCE", "Peer", "Refusal", "prepared", "rebound", "version"]
+__all__ = [
+    "PEERS",
+    "TOLERANCE",
+    "Peer",
+    "Refusal",
+    "difference",
+    "one_line",
+    "prepared",
+    "rebound",
+    "version",
+]
 
 # A result may differ from NumPy's by so many units of relative precision of its dtype (compilers bring their own sin and exp).
 TOLERANCE: Final = 64
@@ -77,7 +87,7 @@ def _jax(function: Function) -> Function:
     jax = importlib.import_module("jax")
     jax.config.update("jax_enable_x64", True)  # or float64 would become float32
     jitted = jax.jit(rebound(function, np=importlib.import_module("jax.numpy")))
-    return lambda *args: np.asarray(jitted(*args))
+    return lambda *args: jax.tree_util.tree_map(np.asarray, jitted(*args))
 
 
 def _torch(backend: str) -> Callable[[Function], Function]:
@@ -111,7 +121,8 @@ def version(peer: Peer) -> str:
         return "of unknown version"
 
 
-def _one_line(error: BaseException) -> str:
+def one_line(error: BaseException) -> str:
+    """Return what an error says that matters, short enough for a footnote."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     # numba names the pipeline in its first line, and the reason below
     useful = [line for line in lines if not line.startswith(("Failed in", "During:", "File "))]
@@ -120,13 +131,39 @@ def _one_line(error: BaseException) -> str:
     return text if len(text) <= REASON_LENGTH else f"{text[: REASON_LENGTH - 1]}…"
 
 
-def _difference(found: Any, expected: Any) -> str | None:
+def difference(
+    found: Any, expected: Any, tolerance: float = TOLERANCE, near: float = 0.0
+) -> str | None:
+    """Return how a peer's result differs from NumPy's, in words, or None.
+
+    Parameters
+    ----------
+    found, expected
+        The results: arrays, numbers, or tuples and lists of them.
+    tolerance
+        Units of relative precision by which numbers may differ.
+    near
+        The same, relative to the largest number of the result: what sums in another order make of what is nearly zero.
+    """
+    if isinstance(expected, tuple | list):
+        if not isinstance(found, tuple | list) or len(found) != len(expected):
+            return f"it gives {type(found).__name__}, NumPy {len(expected)} values"
+        pairs = zip(found, expected, strict=True)
+        return next(filter(None, (difference(a, b, tolerance, near) for a, b in pairs)), None)
     found, expected = np.asarray(found), np.asarray(expected)
     if found.dtype != expected.dtype or found.shape != expected.shape:
         return f"it gives {found.dtype}{found.shape}, NumPy {expected.dtype}{expected.shape}"
     if np.issubdtype(expected.dtype, np.inexact):
-        tolerance = float(TOLERANCE * np.finfo(expected.dtype).eps)
-        same = np.allclose(found, expected, rtol=tolerance, atol=0.0, equal_nan=True)
+        unit = float(np.finfo(expected.dtype).eps)
+        finite = np.abs(expected[np.isfinite(expected)])
+        largest = float(finite.max()) if finite.size else 0.0
+        same = np.allclose(
+            found,
+            expected,
+            rtol=tolerance * unit,
+            atol=near * unit * largest,
+            equal_nan=True,
+        )
     else:
         same = np.array_equal(found, expected)
     return None if same else "it gives another value than NumPy"
@@ -144,9 +181,9 @@ def prepared(peer: Peer, calls: Sequence[Call]) -> list[Call] | Refusal:
             made = [replace(call, function=functions[call.function]) for call in calls]
             for _ in range(3):  # a peer may compile again when it sees another kind of argument
                 for call, plain in zip(made, calls, strict=True):
-                    problem = _difference(call(), plain())
+                    problem = difference(call(), plain())
                     if problem is not None:
                         return Refusal(f"cannot: {problem}")
     except Exception as error:  # noqa: BLE001 - whatever a peer raises is its answer
-        return Refusal(f"cannot: {_one_line(error)}")
+        return Refusal(f"cannot: {one_line(error)}")
     return made

@@ -29,12 +29,16 @@ class Column:
 
 @dataclass(slots=True)
 class Table:
-    """Rows by key of column; text that is longer than a figure is put below the table."""
+    """Rows by key of column; text that is longer than a figure is put below the table.
+
+    What went wrong, so that the run is a failure, is told in `failures`.
+    """
 
     title: str
     columns: tuple[Column, ...]
     rows: list[Mapping[str, Cell]] = field(default_factory=list)
     notes: tuple[str, ...] = ()
+    failures: list[str] = field(default_factory=list)
 
 
 def verdict(measured: float, at_most: float | None) -> Cell:

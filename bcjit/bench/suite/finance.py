@@ -19,7 +19,10 @@ def black_scholes(spot: Array, strike: Array, years: Array, rate: float, volatil
     probabilities = []
     for d in (up, down):
         k = 1.0 / (1.0 + 0.2316419 * np.abs(d))
-        tail = k * (0.31938153 + k * (-0.356563782 + k * (1.781477937 + k * (-1.821255978 + k * 1.330274429))))
+        tail = k * (
+            0.31938153
+            + k * (-0.356563782 + k * (1.781477937 + k * (-1.821255978 + k * 1.330274429)))
+        )
         tail = tail * np.exp(-0.5 * d * d) / np.sqrt(2.0 * np.pi)
         probabilities.append(np.where(d >= 0.0, 1.0 - tail, tail))
     discounted = strike * np.exp(-rate * years)
@@ -71,9 +74,7 @@ def _closes(n: int, rng: np.random.Generator) -> tuple[Any, ...]:
 
 PROGRAMS = (
     Program(black_scholes, _options, Sizes(64, 50_000, 2_000_000), "finance"),
-    Program(
-        asian_option, lambda n, rng: (rng, n, 50, 100.0), Sizes(10, 1_000, 50_000), "finance"
-    ),
+    Program(asian_option, lambda n, rng: (rng, n, 50, 100.0), Sizes(10, 1_000, 50_000), "finance"),
     Program(
         barrier_option, lambda n, rng: (11, n, 60, 120.0), Sizes(10, 5_000, 200_000), "finance"
     ),

@@ -14,8 +14,16 @@ __all__ = ["PROGRAMS"]
 def blur_and_sharpen(image: Array, amount: float) -> Any:
     """A binomial blur along both axes, and what it took away added again."""
     padded = np.pad(image, 2, mode="edge")
-    rows = padded[:, :-4] + 4.0 * padded[:, 1:-3] + 6.0 * padded[:, 2:-2] + 4.0 * padded[:, 3:-1] + padded[:, 4:]
-    blurred = (rows[:-4] + 4.0 * rows[1:-3] + 6.0 * rows[2:-2] + 4.0 * rows[3:-1] + rows[4:]) / 256.0
+    rows = (
+        padded[:, :-4]
+        + 4.0 * padded[:, 1:-3]
+        + 6.0 * padded[:, 2:-2]
+        + 4.0 * padded[:, 3:-1]
+        + padded[:, 4:]
+    )
+    blurred = (
+        rows[:-4] + 4.0 * rows[1:-3] + 6.0 * rows[2:-2] + 4.0 * rows[3:-1] + rows[4:]
+    ) / 256.0
     return np.clip(image + amount * (image - blurred), 0.0, 1.0)
 
 
@@ -100,7 +108,9 @@ def _plane(n: int, rng: np.random.Generator) -> tuple[Any, ...]:
 
 
 PROGRAMS = (
-    Program(blur_and_sharpen, lambda n, rng: (_square(n, rng), 0.8), Sizes(8, 256, 2_000), "images"),
+    Program(
+        blur_and_sharpen, lambda n, rng: (_square(n, rng), 0.8), Sizes(8, 256, 2_000), "images"
+    ),
     Program(sobel_edges, lambda n, rng: (_square(n, rng), 0.4), Sizes(8, 256, 2_000), "images"),
     Program(
         equalise,

@@ -68,7 +68,9 @@ def convolution_layer(images: Array, filters: Array, bias: Array) -> Any:
     """A convolution by sums over shifted windows, then ReLU and pooling by maxima."""
     batch, height, width, _ = images.shape
     size = filters.shape[0]
-    out = np.zeros((batch, height - size + 1, width - size + 1, filters.shape[3]), dtype=images.dtype)
+    out = np.zeros(
+        (batch, height - size + 1, width - size + 1, filters.shape[3]), dtype=images.dtype
+    )
     for i in range(size):
         for j in range(size):
             window = images[:, i : i + out.shape[1], j : j + out.shape[2], :]
@@ -111,7 +113,9 @@ def logistic_regression(x: Array, y: Array, weights: Array, rate: float, steps: 
     return -(y * np.log(probabilities) + (1.0 - y) * np.log(1.0 - probabilities)).mean()
 
 
-def adam_step(weights: list[Array], gradients: list[Array], first: list[Array], second: list[Array], step: int) -> Any:
+def adam_step(
+    weights: list[Array], gradients: list[Array], first: list[Array], second: list[Array], step: int
+) -> Any:
     """An optimiser's step over a list of arrays, in place."""
     for w, g, m, v in zip(weights, gradients, first, second, strict=True):
         m *= 0.9
@@ -160,7 +164,9 @@ def _heads(n: int, rng: np.random.Generator) -> tuple[Any, ...]:
 
 
 PROGRAMS = (
-    Program(softmax, lambda n, rng: (rng.standard_normal((n, 64)),), Sizes(2, 1_000, 50_000), "learning"),
+    Program(
+        softmax, lambda n, rng: (rng.standard_normal((n, 64)),), Sizes(2, 1_000, 50_000), "learning"
+    ),
     Program(
         layer_norm,
         lambda n, rng: (rng.standard_normal((n, 64)), np.ones(64), np.zeros(64)),
@@ -178,7 +184,10 @@ PROGRAMS = (
         "learning",
     ),
     Program(
-        principal_components, lambda n, rng: (rng.standard_normal((n, 12)), 3), Sizes(20, 5_000, 200_000), "learning"
+        principal_components,
+        lambda n, rng: (rng.standard_normal((n, 12)), 3),
+        Sizes(20, 5_000, 200_000),
+        "learning",
     ),
     Program(logistic_regression, _regression, Sizes(20, 5_000, 200_000), "learning"),
     Program(adam_step, _parameters, Sizes(6, 5_000, 300_000), "learning"),

@@ -28,8 +28,8 @@ def gaussian_elimination(a: Array, b: Array) -> Any:
     for k in range(n - 1):
         best = k + np.abs(a[k:, k]).argmax()
         if best != k:
-            a[[k, best]] = a[[best, k]]
-            b[[k, best]] = b[[best, k]]
+            a[[k, int(best)]] = a[[int(best), k]]
+            b[[k, int(best)]] = b[[int(best), k]]
         factors = a[k + 1 :, k] / a[k, k]
         a[k + 1 :, k:] -= np.outer(factors, a[k, k:])
         b[k + 1 :] -= factors * b[k]
@@ -133,14 +133,25 @@ def _diagonals(n: int, rng: np.random.Generator) -> tuple[Any, ...]:
 
 
 PROGRAMS = (
-    Program(cholesky, lambda n, rng: (_positive(n, rng),), Sizes(6, 60, 250), "matrices", by_element=True),
+    Program(
+        cholesky,
+        lambda n, rng: (_positive(n, rng),),
+        Sizes(6, 60, 250),
+        "matrices",
+        by_element=True,
+    ),
     Program(
         gaussian_elimination,
         lambda n, rng: (rng.standard_normal((n, n)), rng.standard_normal(n)),
         Sizes(5, 120, 600),
         "matrices",
     ),
-    Program(gram_schmidt, lambda n, rng: (rng.standard_normal((2 * n, n)),), Sizes(5, 80, 400), "matrices"),
+    Program(
+        gram_schmidt,
+        lambda n, rng: (rng.standard_normal((2 * n, n)),),
+        Sizes(5, 80, 400),
+        "matrices",
+    ),
     Program(
         sparse_product,
         lambda n, rng: (*_laplace(n), rng.random(n)),
@@ -155,5 +166,7 @@ PROGRAMS = (
         "matrices",
     ),
     Program(tridiagonal, _diagonals, Sizes(10, 10_000, 300_000), "matrices", by_element=True),
-    Program(power_iteration, lambda n, rng: (_positive(n, rng), 50), Sizes(6, 200, 1_500), "matrices"),
+    Program(
+        power_iteration, lambda n, rng: (_positive(n, rng), 50), Sizes(6, 200, 1_500), "matrices"
+    ),
 )

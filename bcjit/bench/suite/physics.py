@@ -58,7 +58,12 @@ def ising(spins: Array, rng: np.random.Generator, coupling: float, sweeps: int) 
     colour = (rows + columns) % 2
     for _ in range(sweeps):
         for parity in (0, 1):
-            around = np.roll(spins, 1, 0) + np.roll(spins, -1, 0) + np.roll(spins, 1, 1) + np.roll(spins, -1, 1)
+            around = (
+                np.roll(spins, 1, 0)
+                + np.roll(spins, -1, 0)
+                + np.roll(spins, 1, 1)
+                + np.roll(spins, -1, 1)
+            )
             chance = np.exp(-2.0 * coupling * spins * around)
             flip = (rng.random(spins.shape) < chance) & (colour == parity)
             spins[flip] *= -1
@@ -83,14 +88,21 @@ def pairwise_distances(a: Array, b: Array) -> Any:
     """Distances between two sets of points, the nearest, and how many are close."""
     squared = (a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1)[None, :] - 2.0 * (a @ b.T)
     distances = np.sqrt(np.maximum(squared, 0.0))
-    return distances.min(axis=1), distances.argmin(axis=1), np.count_nonzero(distances < 1.0, axis=1)
+    return (
+        distances.min(axis=1),
+        distances.argmin(axis=1),
+        np.count_nonzero(distances < 1.0, axis=1),
+    )
 
 
 def great_circles(latitude: Array, longitude: Array) -> Any:
     """Lengths of a route over the globe."""
     lat, lon = np.deg2rad(latitude), np.deg2rad(longitude)
     step_lat, step_lon = np.diff(lat), np.diff(lon)
-    h = np.sin(step_lat / 2.0) ** 2 + np.cos(lat[:-1]) * np.cos(lat[1:]) * np.sin(step_lon / 2.0) ** 2
+    h = (
+        np.sin(step_lat / 2.0) ** 2
+        + np.cos(lat[:-1]) * np.cos(lat[1:]) * np.sin(step_lon / 2.0) ** 2
+    )
     length = 2.0 * 6371.0 * np.arcsin(np.sqrt(h))
     return length.cumsum(), length.max()
 
@@ -121,7 +133,11 @@ PROGRAMS = (
         "physics",
     ),
     Program(
-        metropolis, lambda n, rng: (rng, n, 1.2), Sizes(20, 5_000, 200_000), "physics", by_element=True
+        metropolis,
+        lambda n, rng: (rng, n, 1.2),
+        Sizes(20, 5_000, 200_000),
+        "physics",
+        by_element=True,
     ),
     Program(
         pairwise_distances,

@@ -117,7 +117,12 @@ PROGRAMS = (
         Sizes(100, 50_000, 1_000_000),
         "signals",
     ),
-    Program(spectral_sums, lambda n, rng: (rng.standard_normal((n, 256)),), Sizes(2, 300, 10_000), "signals"),
+    Program(
+        spectral_sums,
+        lambda n, rng: (rng.standard_normal((n, 256)),),
+        Sizes(2, 300, 10_000),
+        "signals",
+    ),
     Program(
         histogram_2d,
         lambda n, rng: (rng.standard_normal(n), rng.standard_normal(n), 24),
@@ -130,7 +135,12 @@ PROGRAMS = (
         Sizes(30, 100_000, 3_000_000),
         "signals",
     ),
-    Program(prefix_scans, lambda n, rng: (rng.standard_normal(n),), Sizes(30, 100_000, 5_000_000), "signals"),
+    Program(
+        prefix_scans,
+        lambda n, rng: (rng.standard_normal(n),),
+        Sizes(30, 100_000, 5_000_000),
+        "signals",
+    ),
     Program(
         exponential_smoothing,
         lambda n, rng: (rng.standard_normal(n), 0.1),

@@ -22,7 +22,9 @@ def jacobi_2d(u: Array, f: Array, tolerance: float, most: int) -> Any:
     """Poisson's equation, until nothing changes any more."""
     for turn in range(most):
         new = u.copy()
-        new[1:-1, 1:-1] = 0.25 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:] - f[1:-1, 1:-1])
+        new[1:-1, 1:-1] = 0.25 * (
+            u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:] - f[1:-1, 1:-1]
+        )
         change = np.abs(new - u).max()
         u = new
         if change < tolerance:
@@ -51,8 +53,12 @@ def heat_3d(u: Array, steps: int) -> Any:
 def reaction_diffusion(a: Array, b: Array, feed: float, kill: float, steps: int) -> Any:
     """Gray and Scott's spots on a torus, with np.roll."""
     for _ in range(steps):
-        spread_a = np.roll(a, 1, 0) + np.roll(a, -1, 0) + np.roll(a, 1, 1) + np.roll(a, -1, 1) - 4.0 * a
-        spread_b = np.roll(b, 1, 0) + np.roll(b, -1, 0) + np.roll(b, 1, 1) + np.roll(b, -1, 1) - 4.0 * b
+        spread_a = (
+            np.roll(a, 1, 0) + np.roll(a, -1, 0) + np.roll(a, 1, 1) + np.roll(a, -1, 1) - 4.0 * a
+        )
+        spread_b = (
+            np.roll(b, 1, 0) + np.roll(b, -1, 0) + np.roll(b, 1, 1) + np.roll(b, -1, 1) - 4.0 * b
+        )
         reaction = a * b * b
         a = a + 0.16 * spread_a - reaction + feed * (1.0 - a)
         b = b + 0.08 * spread_b + reaction - (feed + kill) * b
@@ -64,7 +70,9 @@ def electromagnetic_waves(ez: Array, hx: Array, hy: Array, steps: int) -> Any:
     for step in range(steps):
         hx[:, :-1] -= 0.5 * (ez[:, 1:] - ez[:, :-1])
         hy[:-1] += 0.5 * (ez[1:] - ez[:-1])
-        ez[1:-1, 1:-1] += 0.5 * ((hy[1:-1, 1:-1] - hy[:-2, 1:-1]) - (hx[1:-1, 1:-1] - hx[1:-1, :-2]))
+        ez[1:-1, 1:-1] += 0.5 * (
+            (hy[1:-1, 1:-1] - hy[:-2, 1:-1]) - (hx[1:-1, 1:-1] - hx[1:-1, :-2])
+        )
         ez[ez.shape[0] // 2, ez.shape[1] // 2] += np.sin(0.3 * step)
     return (ez * ez).sum()
 
@@ -95,7 +103,11 @@ def shallow_water(h: Array, u: Array, v: Array, steps: int) -> Any:
         u[1:-1, 1:-1] -= dt * g * half * (h[1:-1, 2:] - h[1:-1, :-2])
         v[1:-1, 1:-1] -= dt * g * half * (h[2:, 1:-1] - h[:-2, 1:-1])
         flux_x, flux_y = h * u, h * v
-        h[1:-1, 1:-1] -= dt * half * (flux_x[1:-1, 2:] - flux_x[1:-1, :-2] + flux_y[2:, 1:-1] - flux_y[:-2, 1:-1])
+        h[1:-1, 1:-1] -= (
+            dt
+            * half
+            * (flux_x[1:-1, 2:] - flux_x[1:-1, :-2] + flux_y[2:, 1:-1] - flux_y[:-2, 1:-1])
+        )
     return h.sum(), np.sqrt(u * u + v * v).max()
 
 
@@ -126,7 +138,10 @@ def _sea(n: int, rng: np.random.Generator) -> tuple[Any, ...]:
 
 PROGRAMS = (
     Program(
-        heat_1d, lambda n, rng: (rng.random(n), 10 if n < 1000 else 50), Sizes(50, 20_000, 1_000_000), "stencils"
+        heat_1d,
+        lambda n, rng: (rng.random(n), 10 if n < 1000 else 50),
+        Sizes(50, 20_000, 1_000_000),
+        "stencils",
     ),
     Program(
         jacobi_2d,
@@ -145,6 +160,10 @@ PROGRAMS = (
     ),
     Program(shallow_water, _sea, Sizes(8, 150, 1_000), "stencils"),
     Program(
-        gauss_seidel, lambda n, rng: (rng.random((n, n)), 2), Sizes(6, 64, 400), "stencils", by_element=True
+        gauss_seidel,
+        lambda n, rng: (rng.random((n, n)), 2),
+        Sizes(6, 64, 400),
+        "stencils",
+        by_element=True,
     ),
 )

@@ -88,7 +88,9 @@ def crc32_by_table(data: Array) -> Any:
     """The same checksum of many rows at once: a table, shifts and gathers of unsigned numbers."""
     table = np.arange(256, dtype=np.uint32)
     for _ in range(8):
-        table = np.where(table & 1, (table >> np.uint32(1)) ^ np.uint32(0xEDB88320), table >> np.uint32(1))
+        table = np.where(
+            table & 1, (table >> np.uint32(1)) ^ np.uint32(0xEDB88320), table >> np.uint32(1)
+        )
     crc = np.full(data.shape[0], 0xFFFFFFFF, dtype=np.uint32)
     for k in range(data.shape[1]):
         crc = table[(crc ^ data[:, k]) & np.uint32(0xFF)] ^ (crc >> np.uint32(8))

@@ -64,8 +64,14 @@ def advection(tracer: Array, wind: Array, steps: int) -> Any:
     for _ in range(steps):
         left = tracer - np.roll(tracer, 1, axis=-1)
         right = np.roll(tracer, -1, axis=-1) - tracer
-        slope = np.where(left * right > 0.0, np.sign(left) * np.minimum(np.abs(left), np.abs(right)), 0.0)
-        edge = np.where(wind > 0.0, tracer + 0.5 * slope * (1.0 - wind), np.roll(tracer - 0.5 * slope * (1.0 + wind), -1, axis=-1))
+        slope = np.where(
+            left * right > 0.0, np.sign(left) * np.minimum(np.abs(left), np.abs(right)), 0.0
+        )
+        edge = np.where(
+            wind > 0.0,
+            tracer + 0.5 * slope * (1.0 - wind),
+            np.roll(tracer - 0.5 * slope * (1.0 + wind), -1, axis=-1),
+        )
         flux = wind * edge
         tracer = tracer - (flux - np.roll(flux, 1, axis=-1))
     return tracer

@@ -1,0 +1,295 @@
+"""What is found out about one program at one size: whether it gives the same, how fast it is, what was captured, how much memory it takes.
+
+Everything of it runs in one process, the timed calls in turns. What a call may change of its arguments (arrays, random streams) is made
+anew for each call, outside what is timed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import signal
+import threading
+import time
+import tracemalloc
+import types
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from bcjit import _core
+from bcjit.api import compile as compile_function
+from bcjit.bench.measure import Fresh, Function, in_each_turn
+from bcjit.bench.peers import Peer, difference, one_line, rebound
+from bcjit.bench.suite.program import Program
+from bcjit.bench.tables import Cell
+from bcjit.debugging import check
+from bcjit.debugging.compare import differences
+from bcjit.debugging.copies import copy_of
+
+__all__ = ["MISSING", "Figures", "Measured", "measure"]
+
+MISSING: Final = "not installed"
+FIRST_CALLS: Final = 3
+BUDGET: Final = 2.0  # seconds after which no further turn begins
+# The cost model has decided by then.
+WARM_CALLS: Final = 100
+WARM_SECONDS: Final = 1.0
+FEWEST_WARM: Final = 12
+PEER_SECONDS: Final = 120.0  # in which a peer must have compiled a program
+# Other compilers sum in another order, and what follows differs with it: half of the digits must be the same.
+PEER_DIGITS: Final = 0.5
+
+
+@dataclass(slots=True)
+class Figures:
+    """What one backend or peer made of a program; all else is as it was where `problem` is told.
+
+    Attributes
+    ----------
+    problem
+        Why there are no figures: what differs from plain Python, or why a peer cannot run it.
+    differs
+        Whether that is a result that differs, of ours: a failure.
+    times, plain_times
+        Seconds of a call in each turn, and the plain program's.
+    facts
+        The other figures by column.
+    """
+
+    problem: str = ""
+    differs: bool = False
+    times: list[float] = field(default_factory=list)
+    plain_times: list[float] = field(default_factory=list)
+    facts: dict[str, Cell] = field(default_factory=dict)
+
+    @property
+    def speedup(self) -> float:
+        """How many times as fast as plain: of the least times."""
+        return min(self.plain_times) / min(self.times)
+
+    @property
+    def quartiles(self) -> tuple[float, float]:
+        """The quartiles of the ratios of single turns."""
+        ratios = np.array(self.plain_times) / np.array(self.times)
+        low, high = np.percentile(ratios, (25, 75))
+        return float(low), float(high)
+
+
+@dataclass(slots=True)
+class Measured:
+    """A program at a size, through each backend and peer."""
+
+    program: Program
+    size: str
+    plain_times: list[float] = field(default_factory=list)
+    plain_peak: int = 0
+    backends: dict[str, Figures] = field(default_factory=dict)
+    peers: dict[str, Figures] = field(default_factory=dict)
+
+
+class _Arguments:
+    """A program's arguments, anew as often as somebody asks."""
+
+    def __init__(self, program: Program, size: str) -> None:
+        self.args = program.setup(size)
+        # Copies share no memory with these, and have the same layout.
+        after = copy_of(self.args)
+        program.function(*after)
+        self.change = any(differences([("arguments", self.args, after)]))
+
+    def __call__(self, count: int) -> Iterator[tuple[Any, ...]]:
+        if not self.change:
+            return itertools.repeat(self.args, count)
+        return iter([copy_of(self.args) for _ in range(count)])
+
+    def one(self) -> tuple[Any, ...]:
+        return next(self(1))
+
+
+def measure(
+    program: Program, size: str, backends: Sequence[str], peers: Sequence[Peer], rounds: int
+) -> Measured:
+    """Measure a program at a size.
+
+    Parameters
+    ----------
+    program, size
+        Which, and one of `SIZES`.
+    backends
+        Names of backends.
+    peers
+        Other compilers, which get the same function.
+    rounds
+        Turns at most; fewer where they take long.
+    """
+    measured = Measured(program, size)
+    arguments = _Arguments(program, size)
+    subjects: dict[str, tuple[Figures, Function]] = {}
+    for name in backends:
+        figures = measured.backends[name] = Figures()
+        found = check(program.function, *arguments.args, backend=name)
+        if found:
+            first = _first_call(program, name, arguments)
+            compiled = _warm(program.function, name, arguments)
+            figures.facts = first | _captured(compiled)
+            subjects[name] = figures, compiled
+        else:
+            figures.differs = True
+            figures.problem = f"differs: {'; '.join(found.differences) or found.reason}"
+    for peer in peers:
+        figures = measured.peers[peer.key] = Figures()
+        function = _by_peer(peer, program, arguments, figures)
+        if function is not None:
+            subjects[peer.key] = figures, function
+    functions = [program.function, *(function for _, function in subjects.values())]
+    times = in_each_turn([Fresh(one, arguments) for one in functions], rounds, BUDGET)
+    measured.plain_times = times[0]
+    for (figures, _), found_times in zip(subjects.values(), times[1:], strict=True):
+        figures.plain_times, figures.times = times[0], found_times
+    # By itself: tracing makes calls slower.
+    measured.plain_peak = _peak(program.function, arguments)
+    for name in backends:
+        if name in subjects:
+            figures, function = subjects[name]
+            figures.facts["peak_bytes"] = float(_peak(function, arguments))
+    return measured
+
+
+def _first_call(program: Program, backend: str, arguments: _Arguments) -> dict[str, Cell]:
+    """Return the least milliseconds of calls that compile a copy of the code, and how long compiling took in that one."""
+    best: dict[str, Cell] = {}
+    least = float("inf")
+    for _ in range(FIRST_CALLS):
+        compiled: Any = compile_function(rebound(program.function), backend=backend)
+        args = arguments.one()
+        start = time.perf_counter()
+        compiled(*args)
+        spent = time.perf_counter() - start
+        if spent < least:
+            least = spent
+            seconds = compiled.report().seconds.total
+            best = {"first_ms": spent * 1e3, "compile_ms": seconds * 1e3}
+    return best
+
+
+def _warm(function: Function, backend: str, arguments: _Arguments) -> Any:
+    compiled = compile_function(function, backend=backend)
+    end = time.monotonic() + WARM_SECONDS
+    for call in range(WARM_CALLS):
+        compiled(*arguments.one())
+        if call >= FEWEST_WARM and time.monotonic() > end:
+            break
+    return compiled
+
+
+def _captured(compiled: Any) -> dict[str, Cell]:
+    """Return what was captured and what runs."""
+    report = compiled.report()
+    left = any(verdict.plain for part in report.parts for verdict in part.verdicts)
+    return {
+        "graphs": float(len(compiled.graphs)),
+        "breaks": float(len(report.breaks)),
+        "nodes": float(sum(part.nodes for part in report.parts)),
+        "kernels": _kernels(compiled),
+        "runs": "plain" if left else None,
+    }
+
+
+def _kernels(compiled: Any) -> Cell:
+    """Return how many kernels the graphs became; backends say so by an attribute of the callable they return."""
+    found = [
+        count
+        for cache in compiled._caches  # noqa: SLF001 - the reports' own door
+        for entry in cache.entries
+        if entry.entry is not None and (live := entry.entry()) is not None
+        for constant in live.code.co_consts
+        if isinstance(constant, _core.GraphCall)
+        and (count := getattr(constant.fn, "kernels", None)) is not None
+    ]
+    if not found:
+        return None
+    return float(sum(count if isinstance(count, int) else len(count) for count in found))
+
+
+def _peak(function: Function, arguments: _Arguments) -> int:
+    """Return the most bytes that a call had allocated at once: NumPy tells tracemalloc of its arrays."""
+    args = arguments.one()
+    tracemalloc.start()
+    try:
+        function(*args)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+# ---- peers ----------------------------------------------------------------------------------------------
+
+
+def _by_peer(
+    peer: Peer, program: Program, arguments: _Arguments, figures: Figures
+) -> Function | None:
+    """Return the program as a peer compiled it, checked against NumPy, or say why not."""
+    if not peer.installed:
+        figures.problem = MISSING
+        return None
+    plain_args = copy_of(arguments.args)
+    expected = program.function(*plain_args)
+    try:
+        with warnings.catch_warnings(), _within(PEER_SECONDS):
+            warnings.simplefilter("ignore")
+            function = peer.compile(program.function)
+            start = time.perf_counter()
+            for call in range(3):  # it may compile again when it sees another kind of argument
+                args = copy_of(arguments.args)
+                found = function(*args)
+                if not call:
+                    figures.facts = {"first_ms": (time.perf_counter() - start) * 1e3}
+                problem = _unlike(found, expected) or _written(args, plain_args)
+                if problem is not None:
+                    figures.problem = f"cannot: {problem}"
+                    return None
+    except Exception as error:  # noqa: BLE001 - whatever a peer raises is its answer
+        figures.problem = f"cannot: {one_line(error)}"
+        return None
+    return function
+
+
+def _unlike(found: Any, expected: Any) -> str | None:
+    leaf = expected
+    while isinstance(leaf, tuple | list):
+        leaf = leaf[0]
+    kinds = np.asarray(leaf).dtype
+    unit = float(np.finfo(kinds).eps) if np.issubdtype(kinds, np.inexact) else 2.0**-52
+    digits = unit**PEER_DIGITS / unit
+    return difference(found, expected, digits, digits)
+
+
+def _written(args: tuple[Any, ...], plain_args: tuple[Any, ...]) -> str | None:
+    for ours, plain in zip(args, plain_args, strict=True):
+        numbers = isinstance(plain, np.ndarray | list)
+        if numbers and _unlike(ours, plain) is not None:
+            return "it leaves an argument otherwise than NumPy"
+    return None
+
+
+@contextlib.contextmanager
+def _within(seconds: float) -> Iterator[None]:
+    """Raise TimeoutError in what takes longer; only the main thread can be told."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def late(_number: int, _frame: types.FrameType | None) -> None:
+        raise TimeoutError(f"more than {seconds:g} s to compile")
+
+    before: Callable[..., Any] | int | None = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
