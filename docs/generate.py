@@ -1,4 +1,4 @@
-"""Writes the generated pages of the documentation; run as ``python docs/generate.py [graph_breaks] [op_support]``.
+"""Writes the generated pages of the documentation; run as ``python docs/generate.py [benchmarks] [graph_breaks] [op_support]``.
 
 Each page is made from a table of the package, so that it cannot say anything else. A test holds that the pages are not stale.
 """
@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 
 from bcjit import ops
+from bcjit.bench.suite import PROGRAMS, SIZES
 from bcjit.ops.unsupported import UNSUPPORTED
 from bcjit.symbolic_vm import REASONS
 
@@ -105,7 +106,76 @@ def op_support() -> str:
     return "\n".join(parts)
 
 
+_BENCHMARKS: Final = """\
+# Benchmarks
+
+<!-- Written by docs/generate.py from the programs in bcjit/bench/suite/: change those, or the text there, and run
+     python docs/generate.py benchmarks -->
+
+`python -m bcjit bench dispatch` and `bench capture` measure what calls and first calls cost; `python -m bcjit bench suite` measures whole programs, which this page is about.
+The others are in [benchmarks/](../benchmarks/README.md), and why it is measured so is in [design note 0019](design/0019-benchmarks.md).
+
+## Running it
+
+```console
+$ python -m bcjit bench suite                                     # all programs, backend auto, medium size
+$ python -m bcjit bench suite --backend eager --backend auto --size small --size large
+$ python -m bcjit bench suite --case "heat 3d" --case softmax --no-peers
+$ python -m bcjit bench suite --json figures.json --picture figures.png    # the picture needs the extra `demo`
+```
+
+A run of all programs at the medium size takes one to three minutes a backend. The exit code is 1 where a compiled program did something else than the plain one.
+
+## What is measured
+
+| column | what it says |
+|---|---|
+| result | `equal`, or where the compiled program differs. `bcjit.check` runs each twice plain and twice compiled and compares bit by bit: results with dtype and memory layout, what is written into arguments, random streams, warnings, exceptions. What differs has no figures and makes the run a failure |
+| speed-up | the least time of a plain call over the least time of a compiled one; below 1 is slower |
+| 25 %, 75 % | quartiles of that ratio turn by turn: how far to trust it |
+| runs | `plain` where the cost model of the backend `auto` measured that plain Python is quicker, and went back to it |
+| first call | milliseconds of a call of a copy of the code that nothing is known of, compiling included; least of three |
+| graphs, breaks, nodes | what was captured |
+| kernels | what the backend made of it, where it says so |
+| peak | the most memory allocated at once during a call, arrays included (NumPy tells `tracemalloc` of them), in a call of its own; beside it, how many times plain NumPy's |
+
+Calls are timed in turns within one process: in each turn the plain program, each backend and each peer run for about a millisecond and at least once, so that a busy machine disturbs all alike. Where a program writes into its arguments or draws random numbers,
+each call gets arguments of its own, made outside what is timed.
+
+Peers (`numba.njit`, `jax.jit`, `torch.compile` with its own and its `eager` backend) get the unmodified source, with `np` bound to `jax.numpy` for JAX, where they are installed (extra `bench-peers`). Half of the digits must be NumPy's, since they sum in another order, and so must be what is left in arguments;
+else, or where they raise or take longer than two minutes to compile, the table says `cannot: ...`. In the geometric means a program that is not run, or not right, counts as 1.
+
+Half of the time that NumPy spends on large temporaries goes into page faults, and what a backend saves of them counts. Set `MALLOC_TRIM_THRESHOLD_` and `MALLOC_MMAP_THRESHOLD_` to a large number for a run in which memory is kept, and say which it was.
+
+## Results
+
+[benchmarks/results/](../benchmarks/results/README.md) has the figures of single runs as JSON, with pictures.
+
+![Speed-ups of the backend eager at the medium size](../benchmarks/results/eager-medium.png)
+
+## The programs
+
+{count} programs, as NumPy users write them, in `bcjit/bench/suite/`. Each is a plain function and a set-up that makes its arguments from a size and a seed. Sizes are what the set-up is told: elements, the length of a side, or turns.
+"""
+
+
+def benchmarks() -> str:
+    """Return the page on the benchmark suite."""
+    parts = [_BENCHMARKS.format(count=len(PROGRAMS))]
+    for subject in dict.fromkeys(program.subject for program in PROGRAMS.values()):
+        rows = []
+        for program in PROGRAMS.values():
+            if program.subject == subject:
+                sizes = " | ".join(f"{getattr(program.sizes, size):,}" for size in SIZES)
+                how = "items" if program.by_element else "arrays"
+                rows.append(f"| {program.name} | {program.what} | {how} | {sizes} |")
+        head = f"| {subject} | what it computes | works on | {' | '.join(SIZES)} |"
+        parts.append("\n".join([head, "|---|---|---|--:|--:|--:|", *rows]) + "\n")
+    return "\n".join(parts)
+
+
 PAGES: Final[dict[str, Callable[[], str]]] = {
+    "benchmarks": benchmarks,
     "graph_breaks": graph_breaks,
     "op_support": op_support,
 }

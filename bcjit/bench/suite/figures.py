@@ -130,7 +130,8 @@ def _details(size: str, found: Sequence[Measured], backend: str) -> Table:
     for one in found:
         figures = one.backends[backend]
         if figures.problem:
-            table.rows.append({"case": one.program.name, "result": figures.problem})
+            row = {"case": one.program.name, "subject": one.program.subject}
+            table.rows.append({**row, "result": figures.problem})
             table.failures.append(f"{one.program.name}, {size}, {backend}: {figures.problem}")
             continue
         low, high = figures.quartiles

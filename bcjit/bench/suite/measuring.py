@@ -30,7 +30,7 @@ from bcjit.debugging import check
 from bcjit.debugging.compare import differences
 from bcjit.debugging.copies import copy_of
 
-__all__ = ["MISSING", "Figures", "Measured", "measure"]
+__all__ = ["MISSING", "Arguments", "Figures", "Measured", "measure", "warm"]
 
 MISSING: Final = "not installed"
 FIRST_CALLS: Final = 3
@@ -91,8 +91,14 @@ class Measured:
     peers: dict[str, Figures] = field(default_factory=dict)
 
 
-class _Arguments:
-    """A program's arguments, anew as often as somebody asks."""
+class Arguments:
+    """A program's arguments, anew as often as somebody asks.
+
+    Attributes
+    ----------
+    change
+        Whether a call leaves them otherwise than it found them; only then are they made anew.
+    """
 
     def __init__(self, program: Program, size: str) -> None:
         self.args = program.setup(size)
@@ -102,11 +108,13 @@ class _Arguments:
         self.change = any(differences([("arguments", self.args, after)]))
 
     def __call__(self, count: int) -> Iterator[tuple[Any, ...]]:
+        """Return the arguments of so many calls."""
         if not self.change:
             return itertools.repeat(self.args, count)
         return iter([copy_of(self.args) for _ in range(count)])
 
     def one(self) -> tuple[Any, ...]:
+        """Return the arguments of one call."""
         return next(self(1))
 
 
@@ -127,14 +135,14 @@ def measure(
         Turns at most; fewer where they take long.
     """
     measured = Measured(program, size)
-    arguments = _Arguments(program, size)
+    arguments = Arguments(program, size)
     subjects: dict[str, tuple[Figures, Function]] = {}
     for name in backends:
         figures = measured.backends[name] = Figures()
         found = check(program.function, *arguments.args, backend=name)
         if found:
             first = _first_call(program, name, arguments)
-            compiled = _warm(program.function, name, arguments)
+            compiled = warm(program.function, name, arguments)
             figures.facts = first | _captured(compiled)
             subjects[name] = figures, compiled
         else:
@@ -159,7 +167,7 @@ def measure(
     return measured
 
 
-def _first_call(program: Program, backend: str, arguments: _Arguments) -> dict[str, Cell]:
+def _first_call(program: Program, backend: str, arguments: Arguments) -> dict[str, Cell]:
     """Return the least milliseconds of calls that compile a copy of the code, and how long compiling took in that one."""
     best: dict[str, Cell] = {}
     least = float("inf")
@@ -176,7 +184,8 @@ def _first_call(program: Program, backend: str, arguments: _Arguments) -> dict[s
     return best
 
 
-def _warm(function: Function, backend: str, arguments: _Arguments) -> Any:
+def warm(function: Function, backend: str, arguments: Arguments) -> Any:
+    """Return the function compiled for a backend, called so often that all is captured and decided."""
     compiled = compile_function(function, backend=backend)
     end = time.monotonic() + WARM_SECONDS
     for call in range(WARM_CALLS):
@@ -215,7 +224,7 @@ def _kernels(compiled: Any) -> Cell:
     return float(sum(count if isinstance(count, int) else len(count) for count in found))
 
 
-def _peak(function: Function, arguments: _Arguments) -> int:
+def _peak(function: Function, arguments: Arguments) -> int:
     """Return the most bytes that a call had allocated at once: NumPy tells tracemalloc of its arrays."""
     args = arguments.one()
     tracemalloc.start()
@@ -230,7 +239,7 @@ def _peak(function: Function, arguments: _Arguments) -> int:
 
 
 def _by_peer(
-    peer: Peer, program: Program, arguments: _Arguments, figures: Figures
+    peer: Peer, program: Program, arguments: Arguments, figures: Figures
 ) -> Function | None:
     """Return the program as a peer compiled it, checked against NumPy, or say why not."""
     if not peer.installed:

@@ -40,7 +40,7 @@ def draw(tables: Sequence[Table], facts: Mapping[str, str], file: str | Path) ->
     file
         Where it goes; the ending says the format.
     """
-    drawn = [table for table in tables if any("speedup" in row for row in table.rows)]
+    drawn = [table for table in tables if any("subject" in row for row in table.rows)]
     figure = importlib.import_module("matplotlib.figure").Figure(
         figsize=(3.0 + 4.2 * max(len(drawn), 1), 1.6 + ROW * max(_heights(drawn))),
         layout="constrained",
@@ -49,25 +49,23 @@ def draw(tables: Sequence[Table], facts: Mapping[str, str], file: str | Path) ->
     for place, (axes, table) in enumerate(zip(panels, drawn, strict=False)):
         _panel(axes, table, COLOURS[place % len(COLOURS)], named=place == 0)
     figure.suptitle("Times as fast as plain NumPy", fontsize=12)
-    figure.supxlabel("; ".join(facts.values()), fontsize=7, color="#555555")
+    line = "; ".join(f"{name} {value}" for name, value in facts.items())
+    figure.supxlabel(line, fontsize=7, color="#555555")
     figure.savefig(file, dpi=110)
 
 
 def _heights(drawn: Sequence[Table]) -> list[float]:
-    return [2.0, *(len(_rows(table)) + len(_subjects(table)) * 0.6 for table in drawn)]
-
-
-def _rows(table: Table) -> list[Mapping[str, Cell]]:
-    return [row for row in table.rows if isinstance(row.get("speedup"), float)]
+    return [2.0, *(len(table.rows) + len(_subjects(table)) * 0.6 for table in drawn)]
 
 
 def _subjects(table: Table) -> list[Cell]:
-    return list(dict.fromkeys(row["subject"] for row in _rows(table)))
+    return list(dict.fromkeys(row["subject"] for row in table.rows))
 
 
-def _number(cell: Cell) -> float:
-    assert isinstance(cell, float)
-    return cell
+def _number(row: Mapping[str, Cell], key: str) -> float:
+    """Return a figure of a program; of one that differs from plain Python, which has none, that of no change."""
+    cell = row.get(key)
+    return cell if isinstance(cell, float) else 1.0
 
 
 def _panel(axes: Any, table: Table, colour: str, *, named: bool) -> None:
@@ -76,15 +74,13 @@ def _panel(axes: Any, table: Table, colour: str, *, named: bool) -> None:
     places: list[float] = []
     height = 0.0
     for subject in _subjects(table):
-        of_it = [row for row in _rows(table) if row["subject"] == subject]
-        for row in sorted(of_it, key=lambda row: -_number(row["speedup"])):
+        of_it = [row for row in table.rows if row["subject"] == subject]
+        for row in sorted(of_it, key=lambda row: -_number(row, "speedup")):
             rows.append(row)
             places.append(height)
             height += 1.0
         height += 0.6
-    speed = [_number(row["speedup"]) for row in rows]
-    low = [_number(row["low"]) for row in rows]
-    high = [_number(row["high"]) for row in rows]
+    speed, low, high = ([_number(row, key) for row in rows] for key in ("speedup", "low", "high"))
     # A bar is from 1, where nothing is gained or lost; slower ones go to the left, and are lighter.
     alphas = [1.0 if value >= 1.0 else 0.45 for value in speed]
     for place, value, alpha in zip(places, speed, alphas, strict=True):
@@ -109,15 +105,16 @@ def _panel(axes: Any, table: Table, colour: str, *, named: bool) -> None:
     axes.set_ylim(height - 0.6, -0.9)
     axes.set_yticks(places, [str(row["case"]) for row in rows] if named else [], fontsize=8)
     axes.tick_params(axis="y", length=0)
-    for value, far, place in zip(speed, high, places, strict=True):
+    for row, value, far, place in zip(rows, speed, high, places, strict=True):
+        equal = "speedup" in row
         axes.annotate(
-            f"{value:.2f}",
+            f"{value:.2f}" if equal else "DIFFERS",
             (max(value, far, 1.0), place),
             xytext=(3, 0),
             textcoords="offset points",
             va="center",
             fontsize=6.5,
-            color="#444444",
+            color="#444444" if equal else "#d00000",
         )
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
