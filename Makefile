@@ -43,6 +43,7 @@ bench: $(VENV)/.installed-demo
 	$(BIN)/python -m bcjit bench dispatch
 	$(BIN)/python -m bcjit bench capture
 	$(BIN)/python -m benchmarks
+	$(BIN)/python -m bcjit bench suite
 
 $(VENV)/.installed-demo: $(BUILD_INPUTS)
 	@$(PYTHON) tools/preflight.py

@@ -35,10 +35,12 @@ __all__ = ["MISSING", "Arguments", "Figures", "Measured", "measure", "warm"]
 MISSING: Final = "not installed"
 FIRST_CALLS: Final = 3
 BUDGET: Final = 2.0  # seconds after which no further turn begins
-# The cost model has decided by then.
-WARM_CALLS: Final = 100
-WARM_SECONDS: Final = 1.0
-FEWEST_WARM: Final = 12
+WARM_CALLS: Final = 3  # by then all is captured
+# By then the cost model has decided too, which looks at functions of this backend.
+CHOOSING: Final = "auto"
+CHOICE_CALLS: Final = 100
+CHOICE_SECONDS: Final = 1.0
+FEWEST_CHOICE_CALLS: Final = 12
 PEER_SECONDS: Final = 120.0  # in which a peer must have compiled a program
 # Other compilers sum in another order, and what follows differs with it: half of the digits must be the same.
 PEER_DIGITS: Final = 0.5
@@ -187,11 +189,11 @@ def _first_call(program: Program, backend: str, arguments: Arguments) -> dict[st
 def warm(function: Function, backend: str, arguments: Arguments) -> Any:
     """Return the function compiled for a backend, called so often that all is captured and decided."""
     compiled = compile_function(function, backend=backend)
-    end = time.monotonic() + WARM_SECONDS
-    for call in range(WARM_CALLS):
-        compiled(*arguments.one())
-        if call >= FEWEST_WARM and time.monotonic() > end:
+    end = time.monotonic() + CHOICE_SECONDS
+    for call in range(CHOICE_CALLS if backend == CHOOSING else WARM_CALLS):
+        if call >= FEWEST_CHOICE_CALLS and time.monotonic() > end:
             break
+        compiled(*arguments.one())
     return compiled
 
 
