@@ -121,11 +121,14 @@ def version(peer: Peer) -> str:
         return "of unknown version"
 
 
+_NOISE: Final = ("Failed in", "During:", "File ", "- Resolution failure")
+
+
 def one_line(error: BaseException) -> str:
     """Return what an error says that matters, short enough for a footnote."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     # numba names the pipeline in its first line, and the reason below
-    useful = [line for line in lines if not line.startswith(("Failed in", "During:", "File "))]
+    useful = [line for line in lines if not line.startswith(_NOISE)]
     text = f"{type(error).__name__}: {(useful or lines or [''])[0]}".removesuffix(": ")
     text = re.sub(r" at 0x[0-9a-f]+", "", text)  # another at each run
     return text if len(text) <= REASON_LENGTH else f"{text[: REASON_LENGTH - 1]}…"
