@@ -211,6 +211,7 @@ def _tell(given: argparse.Namespace, fail: Callable[[str], NoReturn]) -> None:
     )
     code = bench.run(asked, fail)
     if code:
+        sys.stdout.flush()
         sys.exit(code)
 
 

@@ -415,7 +415,10 @@ def test_unknown_page_is_one_sentence() -> None:
         env={"PYTHONPATH": str(DOCS.parent)},
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "no page is called 'nowhere'; the pages are graph_breaks, op_support\n"
+    assert (
+        done.stderr
+        == "no page is called 'nowhere'; the pages are benchmarks, graph_breaks, op_support\n"
+    )
 
 
 def test_a_key_that_each_turn_counts_is_not_said_to_depend_on_contents():
