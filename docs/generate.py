@@ -124,7 +124,7 @@ $ python -m bcjit bench suite --case "heat 3d" --case softmax --no-peers
 $ python -m bcjit bench suite --json figures.json --picture figures.png    # the picture needs the extra `demo`
 ```
 
-A run of all programs at the medium size takes one to three minutes a backend. The exit code is 1 where a compiled program did something else than the plain one.
+A run of all programs at the medium size takes a few minutes; `--rounds 100` makes it shorter. Peers add the time in which they compile. The exit code is 1 where a compiled program did something else than the plain one.
 
 ## What is measured
 
