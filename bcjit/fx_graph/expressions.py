@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bcjit.dims import Expr, Symbol
+from bcjit.fx_graph.elision import swaps
 from bcjit.fx_graph.node import Node, NodeKind, Operand
 from bcjit.fx_graph.places import Handed, Places, Size
 from bcjit.fx_graph.printer import target_name
@@ -181,6 +182,10 @@ class Renderer:
         """Return operators, subscripts and attributes: calls without keywords over a node."""
         first, *rest = node.args
         sign = INFIX.get(node.target)
+        if sign is not None and len(rest) == 1 and self._is_swapped(node):
+            left, right = self._atom(first), self._atom(rest[0])
+            swapped = f"{right} {sign} {left} if {self.bind(swaps, 'swaps')}({left}, {right})"
+            return f"{swapped} else {left} {sign} {right}", False
         if sign is not None and len(rest) == 1:
             return f"{self._atom(first)} {sign} {self._atom(rest[0])}", False
         sign = PREFIX.get(node.target)
@@ -194,6 +199,10 @@ class Renderer:
         if attribute is not None and not rest:
             return f"{self._owner(first)}.{attribute}", True
         return None
+
+    def _is_swapped(self, node: Node) -> bool:
+        """Whether NumPy would swap the operands of a large result, and the right one is no temporary here."""
+        return node.temporaries == (False, True) and node.args[1] not in self.places.nested
 
     def _call(self, node: Node) -> str:
         args = list(node.args)

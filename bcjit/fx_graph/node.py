@@ -73,6 +73,9 @@ class Node:
     effect_order: int = 0  # position among the graph's effects, from 1; 0 for a node without one
     epoch: int = 0  # how many of the graph's effects came before it when it was captured
     can_fail: bool = True  # may raise or warn
+    # Of a sum or product of arrays as written: which of the two operands nobody else holds. NumPy computes large results into
+    # such a temporary, and swaps the operands if only the right one is one. None: it was not asked.
+    temporaries: tuple[bool, bool] | None = None
     op: object | None = None  # row of the op table, opaque here
     line: SourceLine | None = None  # the user's line
 

@@ -297,6 +297,7 @@ class Places:
                 if used in stretch and counts[used] == 1 and used not in variables
             ]
             inner = [used for used in inner if depth[used] < _DEEPEST]
+            inner = _as_temporary(node, inner)
             self.nested.update(inner)
             depth[node] = 1 + max((depth[used] for used in inner), default=0)
             if node.has_effect or node.bodies:
@@ -372,6 +373,18 @@ Ending: TypeAlias = "tuple[Operand, Graph]"
 LoopArgs: TypeAlias = (
     "tuple[tuple[Operand, Operand, Operand] | None, tuple[Operand, ...], tuple[Operand, ...]]"
 )
+
+
+def _as_temporary(node: Node, inner: list[Node]) -> list[Node]:
+    """Leave only what may be a temporary of NumPy's: see ``elision``. The left operand, if it was one and cannot be, takes the right one with it."""
+    if node.temporaries is None:
+        return inner
+    (left, right), (is_left, is_right) = node.args, node.temporaries
+    if not is_left:
+        inner = [used for used in inner if used is not left]
+    if not is_right or (is_left and left not in inner):
+        inner = [used for used in inner if used is not right]
+    return inner
 
 
 class _Variables:

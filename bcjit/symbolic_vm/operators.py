@@ -15,12 +15,14 @@ import numpy as np
 import bcjit.symbolic_vm.break_reasons as because
 from bcjit import ops
 from bcjit.dims import Dim, Expr, Relation, RelationOp, floor_divide
+from bcjit.fx_graph.elision import COMMUTED
 from bcjit.symbolic_vm.break_reasons import break_graph
 from bcjit.symbolic_vm.half_known import is_filled, is_text, text_length
 from bcjit.symbolic_vm.identity import holds_nan, same_object
 from bcjit.symbolic_vm.machine import Machine
 from bcjit.symbolic_vm.numpy_calls import call_op, call_scalar, describe, no_rule
 from bcjit.symbolic_vm.set_history import real_set
+from bcjit.symbolic_vm.temporaries import note_temporaries
 from bcjit.symbolic_vm.unions import has_union, over_kinds
 from bcjit.symbolic_vm.values import (
     Known,
@@ -174,7 +176,10 @@ def _array_binary(vm: Machine, symbol: str, left: SymValue, right: SymValue) -> 
     op = ops.lookup(target)
     if op is None:
         break_graph(because.NUMPY_UNSUPPORTED, f"operator {symbol}")
-    return call_op(vm, op, target, (left, right))
+    result = call_op(vm, op, target, (left, right))
+    if target in COMMUTED:
+        note_temporaries(vm, result, left, right)
+    return result
 
 
 def _check_operands(symbol: str, left: SymValue, right: SymValue) -> None:

@@ -99,7 +99,7 @@ def _key(node: Node, versions: dict[Owner, int]) -> Hashable:
         identity = (id(target.__self__), target.__name__)  # a new object at each access
     operands = [_freeze(arg, read, versions) for arg in node.args]
     named = [(name, _freeze(arg, read, versions)) for name, arg in sorted(node.kwargs.items())]
-    return (identity, tuple(operands), tuple(named))
+    return (identity, tuple(operands), tuple(named), node.temporaries)
 
 
 def _freeze(operand: Operand, read: set[Node], versions: dict[Owner, int]) -> Hashable:

@@ -1,0 +1,30 @@
+"""Where NumPy computes a sum or product into its right operand: a rule of NumPy's for large temporaries, told again.
+
+Sums and products of two temporaries, or of one and something else, are computed into one (numpy/_core/src/multiarray/temp_elide.c): into the left
+one if it can be, else into the right one, and then with the operands swapped. That shows in the last bits of complex products, and in
+which of two NaNs comes through. Generated code keeps temporaries what they are (see ``places``); where it cannot, it asks here.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+__all__ = ["COMMUTED", "swaps"]
+
+COMMUTED: Final[tuple[Callable[..., object], ...]] = (operator.add, operator.mul)
+_LEAST: Final = 256 * 1024  # bytes: NPY_MIN_ELIDE_BYTES
+
+
+def swaps(left: Any, right: Any) -> bool:
+    """Whether NumPy would compute ``right * left``, where the right operand is a temporary and the left one is none."""
+    if type(right) is not np.ndarray or right.nbytes < _LEAST:
+        return False
+    if not (right.flags.owndata and right.flags.writeable):
+        return False
+    array = np.asarray(left)
+    fits = array.ndim == 0 or array.shape == right.shape
+    return fits and np.can_cast(array.dtype, right.dtype, "safe")
