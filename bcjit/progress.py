@@ -92,7 +92,7 @@ class Progress:
 
     def _is_fit(self) -> bool:
         """Whether a line can be shown now without a trace."""
-        if not (self._possible and config.progress and len(sys._current_frames()) == 1):  # noqa: SLF001 - public, for such purposes
+        if not (self._possible and config.progress and _threads() == 1):
             return False
         try:
             modes = termios.tcgetattr(self._file)[3]
@@ -109,3 +109,8 @@ class Progress:
             os.write(self._file, text)
         except OSError:
             self.give_up()
+
+
+def _threads() -> int:
+    """Return how many threads run Python code."""
+    return len(sys._current_frames())  # noqa: SLF001 - public, for such purposes
