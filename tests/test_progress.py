@@ -46,13 +46,20 @@ def clock(monkeypatch):
 @pytest.fixture
 def terminal():
     """The two ends of a terminal: what a person sees, and what programs write to."""
-    master, slave = pty.openpty()
+    master, slave = open_terminal()
     yield master, slave
     os.close(slave)
     os.close(master)
 
 
 END = b"<end>"
+
+
+def open_terminal():
+    try:
+        return pty.openpty()
+    except OSError as error:
+        pytest.skip(f"no pseudo-terminal can be opened here: {error}")
 
 
 def seen(terminal):
@@ -146,7 +153,7 @@ def test_no_terminal_and_a_closed_one_are_left_alone(clock, tmp_path):
     with (tmp_path / "log").open("wb") as file:
         compile_for(progress.Progress(file.fileno(), after=0.0), clock, 1.0)
     assert (tmp_path / "log").read_bytes() == b""
-    master, slave = pty.openpty()
+    master, slave = open_terminal()
     shower = progress.Progress(slave, after=0.0)
     shower.begin(LINE)
     assert SAVE in seen((master, slave))

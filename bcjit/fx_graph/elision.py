@@ -7,16 +7,27 @@ which of two NaNs comes through. Generated code keeps temporaries what they are 
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["COMMUTED", "swaps"]
+__all__ = ["COMMUTED", "ever_swaps", "swaps"]
 
 COMMUTED: Final[tuple[Callable[..., object], ...]] = (operator.add, operator.mul)
 _LEAST: Final = 256 * 1024  # bytes: NPY_MIN_ELIDE_BYTES
+
+
+@functools.cache
+def ever_swaps() -> bool:
+    """Whether NumPy does this at all on this Python: it must be able to tell a temporary, which it cannot everywhere. It is tried."""
+    size = _LEAST // 8 + 1
+    left, right = np.full(size, np.nan), np.full(size, -np.nan)
+    tried = left + np.positive(right)
+    orders = [np.signbit(np.add(*pair)[0]) for pair in ((left, right), (right, left))]
+    return bool(orders[0] != orders[1] and np.signbit(tried[0]) == orders[1])
 
 
 def swaps(left: Any, right: Any) -> bool:
