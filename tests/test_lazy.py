@@ -232,7 +232,8 @@ def test_reports_need_little_of_the_standard_library():
         print(*sorted({name.partition(".")[0] for name in set(sys.modules) - before}))
         """
     )
-    assert set(answer.split()) <= {"bcjit", "html", "threading"}
+    # `linecache` of 3.15 reads the last three when it is first asked for a line.
+    assert set(answer.split()) <= {"bcjit", "html", "threading", "_tokenize", "token", "tokenize"}
 
 
 def test_import_hooks_of_the_program_are_not_asked():
