@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import operator
+import signal
 import sys
+import threading
+import time
 import types
 import weakref
 
@@ -12,6 +16,7 @@ import pytest
 import bcjit
 from bcjit import _core
 from bcjit.backends.testing import CountingBackend
+from bcjit.guards import compile_guards
 
 
 def branches(x, k):
@@ -312,6 +317,45 @@ def test_what_interrupts_the_graph_goes_on_from_the_line_of_the_part():
     names = [frame.f_code.co_name for frame, _ in walk(caught.value.__traceback__)]
     assert "truth_of_a_number" in names
     assert compiled(x, 7) == 7
+
+
+class Alarm(Exception):
+    pass
+
+
+def test_signals_and_other_threads_are_heard_where_no_python_code_runs():
+    """A loop of parts that C hands over, whose graph is a C function: as a backend that makes machine code gives one."""
+
+    def spins(x):
+        return x
+
+    graph_call = _core.GraphCall(operator.pos, None, False, True)
+    code = spins.__code__.replace(co_consts=(None, graph_call))
+    part = _core.Part(spins.__code__, None, None)
+    again = ((0,), 1, -1, ((part, (0,)),), ())
+    part.add(_core.Entry(compile_guards(()), code, False, None, None, None, False, again))
+    ran: list[int] = []
+
+    def handler(*_):
+        raise Alarm
+
+    def ring():
+        time.sleep(
+            0.1
+        )  # the loop has begun by then: going on takes the lock that it must let go of
+        ran.append(1)
+        signal.raise_signal(signal.SIGALRM)
+
+    before = signal.signal(signal.SIGALRM, handler)
+    ringer = threading.Thread(target=ring)
+    try:
+        with pytest.raises(Alarm):
+            ringer.start()
+            _core.drive(part, spins, None, (1,))
+    finally:
+        ringer.join()
+        signal.signal(signal.SIGALRM, before)
+    assert ran == [1]
 
 
 def test_a_specification_that_does_not_fit_is_refused():

@@ -7,6 +7,7 @@ import pytest
 
 import bcjit
 from bcjit.fx_graph.elision import ever_swaps, swaps
+from bcjit.fx_graph.extract import copy_graph
 
 SIZE = 20_000  # complex: more than NumPy's 256 KiB
 
@@ -118,6 +119,26 @@ def test_products_have_the_bits_of_numpy(program, optimize):
         for size in (SIZE, 50, SIZE):
             assert bits(compiled(*arrays(size))) == bits(program(*arrays(size)))
     assert compiled.graphs
+
+
+def test_only_sums_and_products_are_swapped():
+    def differences(x, y):
+        return x - -y, x / np.conj(y), x + -y
+
+    for kind in (complex, np.int64):
+        x, y = (np.arange(40_000.0).astype(kind) + start for start in (1, 7))
+        compiled = bcjit.compile(differences, backend="eager")
+        for _ in range(2):
+            assert bits(compiled(x, y)) == bits(differences(x, y))
+
+
+def test_copies_of_graphs_know_temporaries():
+    compiled = bcjit.compile(argument_and_temporary, backend="eager")
+    compiled(*arrays())
+    (graph,) = compiled.graphs
+    known = [node.temporaries for node in graph.calls]
+    assert (False, True) in known
+    assert [node.temporaries for node in copy_graph(graph).calls] == known
 
 
 def test_the_order_matters_here():

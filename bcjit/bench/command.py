@@ -10,7 +10,11 @@ from pathlib import Path
 from typing import Final
 
 from bcjit.backends import get_backend
-from bcjit.bench import capture, dispatch
+from bcjit.bench.capture import CASES as CAPTURE_CASES
+from bcjit.bench.capture import FRESH_PEER_TURNS, FRESH_TURNS, PEER_TURNS, TURNS
+from bcjit.bench.capture import tables as capture_tables
+from bcjit.bench.dispatch import CASES as DISPATCH_CASES
+from bcjit.bench.dispatch import tables as dispatch_tables
 from bcjit.bench.peers import PEERS, Peer, version
 from bcjit.bench.suite import SIZES, figures, measuring, picture
 from bcjit.bench.tables import Table, data, machine, show
@@ -62,15 +66,15 @@ class Subject:
 
 SUBJECTS: Final = {
     "dispatch": Subject(
-        dispatch.CASES,
-        dispatch.tables,
+        DISPATCH_CASES,
+        dispatch_tables,
         "Each figure is the least of {rounds} turns within this process; in a turn every subject of a row runs for about a millisecond. "
         "Differences are of such minima, good to some 10 ns of calls below 1,000 ns, to some percent of longer ones. Results of others are compared with NumPy's.",
     ),
     "capture": Subject(
-        capture.CASES,
-        capture.tables,
-        f"Each figure is the least of {{rounds}} turns, but at most {capture.TURNS} of ours, {capture.PEER_TURNS} of others, {capture.FRESH_TURNS} fresh processes of ours, {capture.FRESH_PEER_TURNS} of others. "
+        CAPTURE_CASES,
+        capture_tables,
+        f"Each figure is the least of {{rounds}} turns, but at most {TURNS} of ours, {PEER_TURNS} of others, {FRESH_TURNS} fresh processes of ours, {FRESH_PEER_TURNS} of others. "
         "A first call compiles a copy of the function that nothing is known of; caches on disk are off.",
     ),
     SUITE: Subject(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bcjit.dims import Expr, Symbol
-from bcjit.fx_graph.elision import ever_swaps, swaps
+from bcjit.fx_graph.elision import COMMUTED, ever_swaps, swaps
 from bcjit.fx_graph.node import Node, NodeKind, Operand
 from bcjit.fx_graph.places import Handed, Places, Size
 from bcjit.fx_graph.printer import target_name
@@ -203,7 +203,7 @@ class Renderer:
     def _is_swapped(self, node: Node) -> bool:
         """Whether NumPy would swap the operands of a large result, and the right one is no temporary here."""
         only_right = node.temporaries == (False, True) and node.args[1] not in self.places.nested
-        return only_right and ever_swaps()
+        return only_right and node.target in COMMUTED and ever_swaps()
 
     def _call(self, node: Node) -> str:
         args = list(node.args)

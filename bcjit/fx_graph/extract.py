@@ -147,6 +147,7 @@ def _copy(made: Graph, node: Node, mapping: dict[Node, Node]) -> Node:
             name=node.name,
         )
     copied.escapes = node.escapes
+    copied.temporaries = node.temporaries
     # What is written that was made before the part is seen from it.
     outer = any(maker(written).kind is NodeKind.INPUT for written in writes)
     copied.visible = node.visible or outer

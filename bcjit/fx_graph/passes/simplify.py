@@ -46,6 +46,7 @@ def simplify(graph: Graph) -> int:
             if _is_written(operands, sharing):
                 continue  # not what it was when the call between was made
             node.target, node.op = target, ops.lookup(target)
+            node.temporaries = None  # it is another call, of other operands
             graph.set_operands(node, operands)
             changed += 1
     return changed
