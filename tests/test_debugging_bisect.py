@@ -118,6 +118,8 @@ def test_file_is_the_rest_of_the_choice(tmp_path):
     assert (folder / "to=ld").read_text() == "{'line': 1}\n"
 
 
+# pytest-xdist has threads of its own.
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 @pytest.mark.parametrize("fork", [False, True])
 def test_other_processes_compile_everything_and_tell_only_that_they_are_there(tmp_path, fork):
     file = tmp_path / "told"

@@ -7,10 +7,11 @@ import subprocess
 
 import numpy as np
 import pytest
-from PIL import Image
 
 import bcjit
 from tests.test_report_html import parsed, smoothed
+
+Image = pytest.importorskip("PIL.Image", reason="pictures of pages are read with Pillow, which comes with matplotlib")  # fmt: skip
 
 pytestmark = pytest.mark.browser
 
