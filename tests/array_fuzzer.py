@@ -440,7 +440,8 @@ class Writer:
         elif form <= 3:
             text = f"{self.stored()}({one}, {two}, out={target.text})"
         elif form == 4:
-            text = f"{self.stored()}({one}, {self.number(0)}, {target.text})"
+            # np.equal and np.less are among them.
+            text = f"{self.stored()}({one}, {COMPARED.format(self.number(0))}, {target.text})"
         elif form == 5:
             text = f"np.clip({one}, 0, 1, out={target.text})"
         elif form == 6:
