@@ -305,6 +305,11 @@ PyObject *bcjit_set_foreign_test(PyObject *module, PyObject *test);
  * NULL with an error set. */
 PyObject *bcjit_foreign_traceback(PyObject *exc, PyObject *fn);
 
+/* ---- kernel.c -------------------------------------------------------------------------------- */
+int bcjit_kernel_init(PyObject *module);
+PyObject *bcjit_set_flags_test(PyObject *module, PyObject *test);
+PyObject *bcjit_ufunc_loop(PyObject *module, PyObject *args);
+
 /* ---- codeslot.c ------------------------------------------------------------------------------ */
 typedef struct {                            /* what the watch knows of a code object */
     Part *part;                             /* owned, of a copy of the code (else it could not die) */

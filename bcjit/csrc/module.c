@@ -72,6 +72,10 @@ static PyMethodDef functions[] = {
      "set_clock(clock): what the cost model takes times by, in tests; None: the system's."},
     {"set_foreign_test", bcjit_set_foreign_test, METH_O,
      "set_foreign_test(test): test(exc, fn) -> the traceback of an exception that is not the graph's own, or None."},
+    {"set_flags_test", bcjit_set_flags_test, METH_O,
+     "set_flags_test(test): test(flags) -> whether NumPy would say something of the flags that kernels raise."},
+    {"ufunc_loop", bcjit_ufunc_loop, METH_VARARGS,
+     "ufunc_loop(ufunc, index): the addresses of an inner loop and of its data."},
     {"tracing_active", tracing_active, METH_NOARGS,
      "Whether a trace function, debugger or coverage tool watches this thread."},
     {"set_tracing_override", set_tracing_override, METH_O,
@@ -153,7 +157,7 @@ PyMODINIT_FUNC PyInit__core(void)
         return NULL;
     }
     if (find_function_vectorcall() < 0 || bcjit_graphcall_init() < 0 || bcjit_codeslot_init() < 0 ||
-        add_types(module) < 0 || bcjit_guards_init(module) < 0) {
+        add_types(module) < 0 || bcjit_guards_init(module) < 0 || bcjit_kernel_init(module) < 0) {
         Py_DECREF(module);
         return NULL;
     }

@@ -17,7 +17,7 @@ import itertools
 import linecache
 import operator
 import weakref
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from types import FunctionType, TracebackType
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
@@ -58,6 +58,7 @@ class CodegenResult:
     refuses_warnings: (
         bool  # whatever would warn raises TypeError instead, and can be done again then
     )
+    origin: Mapping[Node, Node] | None = None  # what `locate_failure` speaks of instead of nodes
 
 
 def to_source(
@@ -128,13 +129,19 @@ def _refuses(graph: Graph) -> bool:
 
 
 def to_callable(
-    graph: Graph, *, keep: Collection[Node] | None = None, force_failure_at: int | None = None
+    graph: Graph,
+    *,
+    keep: Collection[Node] | None = None,
+    force_failure_at: int | None = None,
+    origin: Mapping[Node, Node] | None = None,
 ) -> GraphFunction:
     """Return the function: it takes the graph's inputs in order and returns the tuple of its outputs.
 
-    Its source is in `linecache` while it lives. See `to_source` for the parameters, `locate_failure` for failures.
+    Its source is in `linecache` while it lives. See `to_source` for the parameters, `locate_failure` for failures: it speaks of the
+    nodes of another graph, of which this one is an edited copy, where `origin` has them.
     """
-    return _function(to_source(graph, keep=keep, force_failure_at=force_failure_at))
+    made = to_source(graph, keep=keep, force_failure_at=force_failure_at)
+    return _function(made if origin is None else replace(made, origin=origin))
 
 
 def is_generated(function: Callable[..., object]) -> bool:
@@ -231,7 +238,11 @@ def locate_failure(
     node = result.line_to_node.get(traceback.tb_lineno)
     if node is None:
         return None
-    return node, _values(result, node, traceback)
+    values = _values(result, node, traceback)
+    origin = result.origin
+    if origin is None:
+        return node, values
+    return origin.get(node, node), {origin[n]: v for n, v in values.items() if n in origin}
 
 
 def _values(result: CodegenResult, failed: Node, traceback: TracebackType) -> dict[Node, object]:

@@ -348,7 +348,8 @@ def warns_here(node: Node) -> bool:
     if isinstance(target, MethodDescriptorType):
         return target.__name__ not in PYTHON_METHODS or _is_reduction(node)
     known = (BuiltinFunctionType, MethodWrapperType, operator.attrgetter, np.ufunc)
-    return isinstance(target, known) or _is_reduction(node)
+    # A kernel says it of the calls it stands for.
+    return isinstance(target, known) or _is_reduction(node) or getattr(target, "warns_here", None) is True
 
 
 def _is_reduction(node: Node) -> bool:

@@ -87,37 +87,46 @@ def extract(graph: Graph, nodes: Sequence[Node], outputs: Sequence[Node] | None 
     return Extract(made, given, tuple(outputs), mapping)
 
 
-def copy_graph(graph: Graph, into: Graph | None = None) -> Graph:
-    """Return a graph that does the same, with nodes of its own; bodies are copied too."""
+def copy_graph(
+    graph: Graph, into: Graph | None = None, origin: dict[Node, Node] | None = None
+) -> Graph:
+    """Return a graph that does the same, with nodes of its own; bodies are copied too. `origin` is told of which node each is a copy."""
     made = Graph() if into is None else into
     mapping: dict[Node, Node] = {}
     for node in graph.inputs:
         mapping[node] = made.input(node.name, node.meta[0], line=node.line)
     rest = (NodeKind.INPUT, NodeKind.OUTPUT)
-    _fill(made, graph, [node for node in graph.nodes if node.kind not in rest], mapping)
+    _fill(made, graph, [node for node in graph.nodes if node.kind not in rest], mapping, origin)
     made.keep.update(mapping[node] for node in graph.keep)
     output = graph.output_node
     if output is not None:
-        made.output(_mapped(output.args, mapping), line=output.line)
+        mapping[output] = made.output(_mapped(output.args, mapping), line=output.line)
+    if origin is not None:
+        origin.update((copy, node) for node, copy in mapping.items())
     return made
 
 
-def _fill(made: Graph, graph: Graph, nodes: Sequence[Node], mapping: dict[Node, Node]) -> None:
+def _fill(
+    made: Graph, graph: Graph, nodes: Sequence[Node], mapping: dict[Node, Node],
+    origin: dict[Node, Node] | None = None,
+) -> None:  # fmt: skip
     """Copy nodes behind the inputs that are there, and say where symbols are read."""
     for node in nodes:
-        mapping[node] = _copy(made, node, mapping)
+        mapping[node] = _copy(made, node, mapping, origin)
     for symbol, (source, axis) in graph.symbols.items():
         if source in mapping:
             made.bind_symbol(symbol, mapping[source], axis)
 
 
-def _copy(made: Graph, node: Node, mapping: dict[Node, Node]) -> Node:
+def _copy(
+    made: Graph, node: Node, mapping: dict[Node, Node], origin: dict[Node, Node] | None
+) -> Node:
     args = _mapped(node.args, mapping)
     writes = tuple(mapping[written] for written in node.writes)
     if node.kind is NodeKind.CONST:
         return made.const(node.target, node.meta[0], name=node.name, line=node.line)
     if node.bodies:
-        bodies = [copy_graph(body, made.subgraph()) for body in node.bodies]
+        bodies = [copy_graph(body, made.subgraph(), origin) for body in node.bodies]
         if node.kind is NodeKind.LOOP:
             over, carried, free = cast("_LoopArgs", args)
             copied = made.loop(

@@ -454,10 +454,14 @@ class Graph:
         return dataflow.to_dataflow(self)
 
     def to_callable(
-        self, *, keep: Collection[Node] | None = None, force_failure_at: int | None = None
+        self,
+        *,
+        keep: Collection[Node] | None = None,
+        force_failure_at: int | None = None,
+        origin: Mapping[Node, Node] | None = None,
     ) -> GraphFunction:
         """Return a Python function over the inputs that returns the tuple of outputs; see `codegen`."""
-        return to_callable(self, keep=keep, force_failure_at=force_failure_at)
+        return to_callable(self, keep=keep, force_failure_at=force_failure_at, origin=origin)
 
     def __str__(self) -> str:
         return self.text()

@@ -1,0 +1,296 @@
+"""A program as the text of one LLVM function; it compiles nothing.
+
+``void kernel(ptr data, ptr scalars, ptr loops, i64 n, ptr scratch)``: at least one vector of elements, at most a block where
+there is scratch. The last vector ends with the last element and overlaps the one before it: what is computed twice is the same.
+
+Functions without a rule are NumPy's inner loops over the whole block. They cut the program into stages: a stage is one loop over
+vectors, then the calls whose operands are ready. What a later stage or a call needs lies in scratch.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from bcjit.backends.native.program import Program
+from bcjit.backends.native.rules import rule_of
+from bcjit.backends.native.scalars import Apply, Constant, Element, Item, Number
+from bcjit.backends.native.text import Text, Vector, element_type, memory_type, scalar_text
+from bcjit.records import dataclass
+
+__all__ = ["Emitted", "emit"]
+
+DType: TypeAlias = "np.dtype[Any]"
+
+# As bcjit/csrc/kernel.h has it.
+_SCALAR_SIZE: Final = 16
+# All that a block touches should fit a small first-level cache.
+_CACHE: Final = 32 << 10
+_LONGEST, _SHORTEST = 1024, 128
+# More elements than any array has: no scratch, so no blocks.
+_NO_BLOCKS: Final = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """The text of a kernel, and what its caller must know."""
+
+    text: str
+    width: int
+    block: int
+    scratch: int  # bytes
+    loops: tuple[Apply, ...]  # whose inner loops it is handed, in order
+
+
+def emit(program: Program, vector_bytes: int, attributes: str = "") -> Emitted:
+    """Return the text of a program.
+
+    Parameters
+    ----------
+    program
+        What to compute.
+    vector_bytes
+        Of the target's vectors.
+    attributes
+        Of the function.
+    """
+    return _Emitter(program, vector_bytes).run(attributes)
+
+
+class _Emitter:
+    def __init__(self, program: Program, vector_bytes: int) -> None:
+        self.program = program
+        self.items = program.items
+        self.by_loop = [one for one in self.items if isinstance(one, Apply) and not _rule(one)]
+        self.stage = self._stages()
+        self.results = {item: i for i, item in enumerate(program.results)}
+        widest = max((_width(item) for item in self.items if self._in_vectors(item)), default=8)
+        self.width = max(vector_bytes // widest, 1)
+        self.t = Text(self.width)
+        self.buffers: dict[Item, int] = {}  # places in scratch, in blocks of 16 bytes an element
+        self.block = _NO_BLOCKS
+        self.splats: dict[Item, Vector] = {}
+        self.slots: dict[Item, str] = {}  # where a number lies that a loop reads
+
+    def _in_vectors(self, item: Item) -> bool:
+        return item.dtype.kind != "c" and item.dtype.char != "e"
+
+    # Planning
+
+    def _stages(self) -> dict[Item, int]:
+        """Return in which stage each item is computed; what a loop gives is there from the next stage on."""
+        found: dict[Item, int] = {}
+        for item in self.items:
+            stage = 0
+            for operand in item.operands if isinstance(item, Apply) else ():
+                later = _is_loop(operand) and not _is_loop(item)
+                stage = max(stage, found[operand] + later)
+            found[item] = stage
+        return found
+
+    def _needs_memory(self, item: Item) -> bool:
+        """Whether the elements of an item must lie somewhere: a loop gives or reads them, or a later stage."""
+        if not isinstance(item, Apply):
+            return False
+        if _is_loop(item):
+            return True
+        return any(
+            item in user.operands and (_is_loop(user) or self.stage[user] > self.stage[item])
+            for user in self.items
+            if isinstance(user, Apply)
+        )
+
+    def _plan(self) -> None:
+        if not self.by_loop:
+            return
+        touched = sum(dtype.itemsize for dtype in self.program.operands)
+        touched += sum(item.dtype.itemsize for item in self.program.results)
+        # A result's buffer is its own memory.
+        inner = [one for one in self.items if self._needs_memory(one) and one not in self.results]
+        last = self._last_uses()
+        free: list[int] = []
+        alive: list[tuple[int, int]] = []  # (until, place)
+        places = 0
+        for item in sorted(inner, key=lambda one: (self.stage[one], _is_loop(one))):
+            moment = self._moment(item)
+            for until, place in tuple(alive):
+                if until < moment:
+                    alive.remove((until, place))
+                    free.append(place)
+            if free:
+                place = free.pop()
+            else:
+                place, places = places, places + 1
+            self.buffers[item] = place
+            alive.append((last[item], place))
+        size = max((item.dtype.itemsize for item in inner), default=8)
+        self.size = size
+        touched += places * size
+        fitting = _CACHE // max(touched, 1)
+        self.block = max(min(fitting, _LONGEST), _SHORTEST, self.width)
+        self.block -= self.block % max(self.width, 16)
+        self.block = max(self.block, self.width)
+        self.scratch = places * size * self.block
+
+    def _moment(self, item: Item) -> int:
+        """Return when an item is made: stages are even, the calls behind them odd, one by one."""
+        calls = self.by_loop
+        base = self.stage[item] * (len(calls) + 2)
+        return base + 1 + calls.index(item) if _is_loop(item) and isinstance(item, Apply) else base
+
+    def _last_uses(self) -> dict[Item, int]:
+        found: dict[Item, int] = {}
+        for item in self.items:
+            found[item] = max(
+                (self._moment(user) for user in self.items if isinstance(user, Apply) and item in user.operands),
+                default=self._moment(item),
+            )
+        return found
+
+    # Text
+
+    def run(self, attributes: str) -> Emitted:
+        self.size = self.scratch = 0
+        self._plan()
+        t = self.t
+        t.label("entry")
+        n_data = len(self.program.operands) + len(self.program.results)
+        self.data = []
+        for i in range(n_data):
+            place = t.value(f"getelementptr ptr, ptr %data, i64 {i}")
+            self.data.append(t.value(f"load ptr, ptr {place}"))
+        self.end = t.value(f"sub i64 %n, {self.width}")
+        if self.by_loop:
+            self.pointers = t.value("alloca [8 x ptr]")
+            self.steps = t.value("alloca [8 x i64]")
+            self.count = t.value("alloca i64")
+            t.emit(f"store i64 %n, ptr {self.count}")
+        for item in self.items:
+            if isinstance(item, Number | Constant):
+                self._number(item)
+        self.label = "entry"
+        for stage in range(max(self.stage.values(), default=0) + 1):
+            self._stage(stage)
+            for item in self.by_loop:
+                if self.stage[item] == stage:
+                    self._call(item)
+        t.emit("ret void")
+        return Emitted(self._function(attributes), self.width, self.block, self.scratch, tuple(self.by_loop))
+
+    def _function(self, attributes: str) -> str:
+        head = "define void @kernel(ptr noalias %data, ptr %scalars, ptr %loops, i64 %n, ptr %scratch)"
+        declared = "\n".join(self.t.declared)
+        body = "\n".join(self.t.lines)
+        return f"{declared}\n{head} {attributes} {{\n{body}\n}}\n"
+
+    def _number(self, item: Number | Constant) -> None:
+        """Have a number in all elements of a vector, and where a loop reads it."""
+        t = self.t
+        read = any(_is_loop(user) and item in user.operands for user in self.items if isinstance(user, Apply))
+        if isinstance(item, Number):
+            place = t.value(f"getelementptr i8, ptr %scalars, i64 {item.slot * _SCALAR_SIZE}")
+            self.slots[item] = place
+            if self._in_vectors(item):
+                memory = memory_type(item.dtype)
+                scalar = t.value(f"load {memory}, ptr {place}")
+                if item.dtype.kind == "b":
+                    scalar = t.value(f"icmp ne i8 {scalar}, 0")
+                self.splats[item] = Vector(t.splat(scalar, element_type(item.dtype)), item.dtype)
+            return
+        if self._in_vectors(item):
+            self.splats[item] = t.constant(item.value)
+        if read:
+            place = self.slots[item] = t.value(f"alloca [{item.dtype.itemsize} x i8], align 16")
+            if self._in_vectors(item):
+                text = scalar_text(item.value)
+                t.emit(f"store {memory_type(item.dtype)} {text}, ptr {place}")
+                return
+            for offset, byte in enumerate(item.value.tobytes()):
+                at = t.value(f"getelementptr i8, ptr {place}, i64 {offset}")
+                t.emit(f"store i8 {byte}, ptr {at}")
+
+    def _memory(self, item: Item) -> str:
+        """Return the pointer to the first of an item's elements."""
+        if isinstance(item, Element):
+            return self.data[item.operand]
+        if item in self.results:
+            return self.data[len(self.program.operands) + self.results[item]]
+        offset = self.buffers[item] * self.size * self.block
+        return self.t.value(f"getelementptr i8, ptr %scratch, i64 {offset}")
+
+    def _at(self, item: Item) -> str:
+        return self.t.value(f"getelementptr {memory_type(item.dtype)}, ptr {self._memory(item)}, i64 %i{self.number}")
+
+    def _stage(self, number: int) -> None:
+        """One loop over vectors: what is computed in a stage and needed behind it, and results that are there already."""
+        stored = [
+            item
+            for item in self.items
+            if isinstance(item, Apply)
+            and not _is_loop(item)
+            and self.stage[item] == number
+            and (item in self.results or self._needs_memory(item))
+        ]
+        if not stored:
+            return
+        t, self.number = self.t, number
+        t.emit(f"br label %stage{number}")
+        t.label(f"stage{number}")
+        t.emit(f"%i{number} = phi i64 [0, %{self.label}], [%next{number}, %stage{number}]")
+        self.here: dict[Item, Vector] = {}
+        for item in stored:
+            t.store(self._vector(item, number), self._at(item))
+        later = t.value(f"add i64 %i{number}, {self.width}")
+        beyond = t.value(f"icmp sgt i64 {later}, {self.end}")
+        t.emit(f"%next{number} = select i1 {beyond}, i64 {self.end}, i64 {later}")
+        more = t.value(f"icmp slt i64 %i{number}, {self.end}")
+        t.emit(f"br i1 {more}, label %stage{number}, label %behind{number}")
+        t.label(f"behind{number}")
+        self.label = f"behind{number}"
+
+    def _vector(self, item: Item, stage: int) -> Vector:
+        """Return the present vector of an item."""
+        if item in self.splats:
+            return self.splats[item]
+        if item not in self.here:
+            made_here = isinstance(item, Apply) and not _is_loop(item) and self.stage[item] == stage
+            if not made_here:
+                self.here[item] = self.t.load(self._at(item), item.dtype)
+            else:
+                assert isinstance(item, Apply)
+                for operand in item.operands:
+                    self._vector(operand, stage)
+                rule = _rule(item)
+                assert rule is not None
+                operands = [self._vector(operand, stage) for operand in item.operands]
+                self.here[item] = rule(self.t, operands, item.dtypes)
+        return self.here[item]
+
+    def _call(self, item: Apply) -> None:
+        """Call NumPy's inner loop over the whole block."""
+        t = self.t
+        index = self.by_loop.index(item)
+        for place, operand in enumerate((*item.operands, item)):
+            repeated = isinstance(operand, Number | Constant)
+            pointer = self.slots[operand] if repeated else self._memory(operand)
+            step = 0 if repeated else operand.dtype.itemsize
+            at = t.value(f"getelementptr ptr, ptr {self.pointers}, i64 {place}")
+            t.emit(f"store ptr {pointer}, ptr {at}")
+            at = t.value(f"getelementptr i64, ptr {self.steps}, i64 {place}")
+            t.emit(f"store i64 {step}, ptr {at}")
+        loop = t.value(f"load ptr, ptr {t.value(f'getelementptr ptr, ptr %loops, i64 {2 * index}')}")
+        data = t.value(f"load ptr, ptr {t.value(f'getelementptr ptr, ptr %loops, i64 {2 * index + 1}')}")
+        t.emit(f"call void {loop}(ptr {self.pointers}, ptr {self.count}, ptr {self.steps}, ptr {data})")
+
+
+def _rule(item: Apply) -> object:
+    return rule_of(item.function.name, item.dtypes)
+
+
+def _is_loop(item: Item) -> bool:
+    return isinstance(item, Apply) and _rule(item) is None
+
+
+def _width(item: Item) -> int:
+    return item.dtype.itemsize

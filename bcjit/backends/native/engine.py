@@ -1,0 +1,100 @@
+"""From LLVM text to the address of machine code; it knows no program.
+
+The code of a kernel refers to nothing outside itself: what it calls it is handed. So an object file can be kept and loaded again.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from bcjit.records import dataclass
+
+if TYPE_CHECKING:
+    import llvmlite.binding as llvm
+else:
+    llvm = None
+
+__all__ = ["Machine", "Loaded", "machine"]
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Machine code in memory, as long as this object lives."""
+
+    address: int
+    library: object
+
+
+class Machine:
+    """The target of this process.
+
+    Attributes
+    ----------
+    vector_bytes
+        Of the vectors that code is made of.
+    name
+        The processor and its features: what object files depend on.
+    """
+
+    def __init__(self) -> None:
+        import llvmlite
+        import llvmlite.binding as llvm
+
+        self.llvm: Any = llvm
+        for ready in (llvm.initialize_native_target, llvm.initialize_native_asmprinter):
+            ready()
+        features = llvm.get_host_cpu_features()
+        target = llvm.Target.from_default_triple()
+        processor = llvm.get_host_cpu_name()
+        self.target: Any = target.create_target_machine(
+            cpu=processor, features=features.flatten(), opt=2, jit=True
+        )
+        self.layout = str(self.target.target_data)
+        self.name = f"{target.triple} {processor} {features.flatten()}"
+        self.version = f"llvmlite {llvmlite.__version__} LLVM {'.'.join(map(str, llvm.llvm_version_info))}"
+        self.vector_bytes = _vector_bytes(features)
+        self.jit: Any = llvm.create_lljit_compiler(self.target)
+        self._names = itertools.count()
+        self._lock = threading.Lock()
+
+    def compile(self, text: str) -> bytes:
+        """Return the object file of a module's text."""
+        llvm = self.llvm
+        with self._lock:
+            module = llvm.parse_assembly(text)
+            module.triple = self.target.triple
+            module.data_layout = self.layout
+            options = llvm.create_pipeline_tuning_options(speed_level=1)
+            builder = llvm.create_pass_builder(self.target, options)
+            passes = llvm.create_new_module_pass_manager()
+            passes.add_instruction_combine_pass()
+            passes.run(module, builder)
+            return bytes(self.target.emit_object(module))
+
+    def load(self, image: bytes) -> Loaded:
+        """Return the code of an object file, ready to be called."""
+        with self._lock:
+            name = f"kernel{next(self._names)}"
+            library = (
+                self.llvm.JITLibraryBuilder()
+                .add_object_img(image)
+                .export_symbol("kernel")
+                .link(self.jit, name)
+            )
+            return Loaded(library["kernel"], library)
+
+
+_X86_VECTORS: Final = (("avx512f", 64), ("avx2", 32), ("avx", 32))
+
+
+def _vector_bytes(features: Any) -> int:
+    return next((size for feature, size in _X86_VECTORS if features.get(feature)), 16)
+
+
+@cache
+def machine() -> Machine:
+    """Return the target of this process; ``ImportError`` where llvmlite is missing."""
+    return Machine()

@@ -1,0 +1,151 @@
+"""Which calls of a graph become one kernel; it makes no code and edits no graph.
+
+Calls of one shape between which nothing is written or drawn, such that none of them waits for a call outside that waits for another of
+them. A group is computed where its last operand is there; where a failure would be resumed in the middle of the program, where its
+first call stands, so that a value is never there later than it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Final
+
+from bcjit.backends.native.program import can_compute
+from bcjit.backends.native.scalars import Item
+from bcjit.backends.native.tracing import traced
+from bcjit.fx_graph import Graph, Node, NodeKind
+from bcjit.meta import ArrayMeta
+from bcjit.records import dataclass
+
+if TYPE_CHECKING:
+    from bcjit.dims import Dim
+
+__all__ = ["Group", "groups"]
+
+# More calls would take long to compile, and there are only so many registers.
+LARGEST: Final = 48
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """Calls in the order of the graph."""
+
+    nodes: tuple[Node, ...]
+    items: dict[Node, Item]
+    results: tuple[Node, ...]  # those that something else needs
+
+
+def groups(graph: Graph, *, in_place: bool, smallest: int) -> list[Group]:
+    """Return the groups of one graph, not of its bodies.
+
+    Parameters
+    ----------
+    graph
+        The graph.
+    in_place
+        Whether each group must be computable where its first call stands.
+    smallest
+        Calls in a group at least.
+    """
+    found: list[Group] = []
+    for run in _between_effects(graph):
+        found += _of_run(graph, run, in_place=in_place, smallest=smallest)
+    return found
+
+
+def _between_effects(graph: Graph) -> list[list[Node]]:
+    runs: list[list[Node]] = [[]]
+    for node in graph.nodes:
+        if node.has_effect or node.bodies:
+            runs.append([])
+        elif node.kind is NodeKind.CALL:
+            runs[-1].append(node)
+    return [run for run in runs if run]
+
+
+def _of_run(
+    graph: Graph, run: Sequence[Node], *, in_place: bool, smallest: int
+) -> list[Group]:
+    items = {}
+    for node in run:
+        item = traced(node)
+        if item is not None and can_compute(item):
+            items[node] = item
+    place = {node: i for i, node in enumerate(run)}
+    of: dict[Node, int] = {}  # group of each call
+    members: list[list[Node]] = []
+    # What a call waits for, of this run: calls in a group wait for all that the group waits for.
+    waits: dict[Node, set[Node]] = {}
+    for node in run:
+        used = {one for one in node.uses() if one in place}
+        waits[node] = used.union(*(waits[one] for one in used))
+        if node not in items:
+            continue
+        joined = _joined(node, used, of, members, waits, place, in_place=in_place)
+        if joined is None:
+            of[node] = len(members)
+            members.append([node])
+        else:
+            of[node] = joined
+            members[joined].append(node)
+            _wait_together(members[joined], waits)
+    needed = {node for node, _ in graph.symbols.values()}
+    made = []
+    for nodes in members:
+        if len(nodes) < smallest:
+            continue
+        inside = set(nodes)
+        results = tuple(
+            node
+            for node in nodes
+            if node in graph.keep or node in needed or any(user not in inside for user in node.users)
+        )
+        made.append(Group(tuple(nodes), {node: items[node] for node in nodes}, results))
+    return made
+
+
+def _shape(node: Node) -> tuple[Dim, ...]:
+    meta = node.meta[0]
+    assert isinstance(meta, ArrayMeta)
+    return meta.shape
+
+
+def _joined(
+    node: Node,
+    used: Collection[Node],
+    of: dict[Node, int],
+    members: list[list[Node]],
+    waits: dict[Node, set[Node]],
+    place: dict[Node, int],
+    *,
+    in_place: bool,
+) -> int | None:
+    """Return the group that a call joins: one whose results it uses, else one that uses the same operands."""
+    candidates = [of[one] for one in used if one in of]
+    shared = {leaf for leaf in node.uses()}
+    for index in range(len(members) - 1, max(len(members) - 5, -1), -1):
+        if index not in candidates and any(shared & set(one.uses()) for one in members[index]):
+            candidates.append(index)
+    for index in candidates:
+        group = members[index]
+        inside = set(group)
+        if len(group) >= LARGEST or _shape(group[0]) != _shape(node):
+            continue
+        outside = used - inside
+        # Something it needs waits for the group.
+        if any(one in inside or waits[one] & inside for one in outside):
+            continue
+        if in_place and any(place[one] > place[group[0]] for one in outside):
+            continue
+        return index
+    return None
+
+
+def _wait_together(group: Sequence[Node], waits: dict[Node, set[Node]]) -> None:
+    """A group is computed at once: whoever waits for one of its calls waits for what all of them need."""
+    inside = set(group)
+    needed = set().union(*(waits[one] for one in group)) - inside
+    grown = [node for node, on in waits.items() if on & inside or node in inside]
+    for node in grown:
+        waits[node] |= needed | (inside - {node})
+

@@ -1,0 +1,109 @@
+"""What is to be compiled: results as items over operands and numbers, and the loops of NumPy's that it calls; it makes no code.
+
+The text of a program (`Program.key`) says all that its machine code depends on: kernels of equal text share their code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from bcjit import _core
+from bcjit.backends.native.rules import has_rule
+from bcjit.backends.native.scalars import Apply, Constant, Element, Item, Number, in_order
+from bcjit.records import dataclass
+
+if TYPE_CHECKING:
+    from bcjit.ops.scalar_functions import ScalarFunction
+
+__all__ = ["Program", "can_compute", "loop_of", "raises_flags"]
+
+DType: TypeAlias = "np.dtype[Any]"
+
+# Elements of these are opaque to a kernel: only NumPy's loops read them. float16 is one of them.
+_KINDS: Final = "biufc"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """Items in order, of which some are the results."""
+
+    results: tuple[Item, ...]
+    operands: tuple[DType, ...]
+    numbers: tuple[DType, ...]  # by slot
+
+    @property
+    def items(self) -> list[Item]:
+        """All items, operands before what uses them."""
+        return in_order(self.results)
+
+    @property
+    def key(self) -> str:
+        """The program as text."""
+        names: dict[Item, str] = {}
+        lines = [f"operands {_chars(self.operands)} numbers {_chars(self.numbers)}"]
+        for item in self.items:
+            names[item] = f"%{len(names)}"
+            lines.append(f"{names[item]} = {_said(item, names)}")
+        lines.append(f"return {' '.join(names[item] for item in self.results)}")
+        return "\n".join(lines)
+
+
+def _chars(dtypes: Sequence[DType]) -> str:
+    return "".join(dtype.char for dtype in dtypes) or "-"
+
+
+def _said(item: Item, names: dict[Item, str]) -> str:
+    if isinstance(item, Element):
+        return f"element {item.operand}"
+    if isinstance(item, Number):
+        return f"number {item.slot}"
+    if isinstance(item, Constant):
+        return f"constant {item.dtype.char} {item.value.tobytes().hex()}"
+    assert isinstance(item, Apply)
+    given = " ".join(names[operand] for operand in item.operands)
+    return f"{item.function.name} {_chars(item.dtypes)} {given}"
+
+
+def loop_of(function: ScalarFunction, dtypes: tuple[DType, ...]) -> tuple[int, int] | None:
+    """Return the addresses of NumPy's inner loop for exactly these dtypes, and of its data; None where there is none."""
+    ufunc = function.ufunc
+    if ufunc is None:
+        return None
+    wanted = f"{_chars(dtypes[:-1])}->{dtypes[-1].char}"
+    try:
+        index = ufunc.types.index(wanted)
+    except ValueError:
+        return None
+    address, data = _core.ufunc_loop(ufunc, index)
+    return (address, data) if address else None
+
+
+# What a loop gives may depend on where in a block an element stands, or on how its operands lie, or it may stop midway.
+_NOT_BY_BLOCKS: Final = frozenset({"fmax", "fmin"})
+
+
+def can_compute(item: Item) -> bool:
+    """Whether a kernel can compute a function: by a rule, or by NumPy's loop in blocks."""
+    if not isinstance(item, Apply):
+        return True
+    if any(dtype.kind not in _KINDS or dtype.char in "gG" or not dtype.isnative for dtype in item.dtypes):
+        return False
+    if has_rule(item.function.name, item.dtypes):
+        return all(map(can_compute, item.operands))
+    name = item.function.name
+    if name in _NOT_BY_BLOCKS or item.function.stops_midway(item.dtypes[0]):
+        return False
+    if name == "power" and isinstance(item.operands[1], Apply | Element):
+        return False  # its loop looks at the stride of exponents
+    return loop_of(item.function, item.dtypes) is not None and all(map(can_compute, item.operands))
+
+
+def raises_flags(item: Item) -> bool:
+    """Whether a function can raise a flag of which NumPy would say something."""
+    return isinstance(item, Apply) and (
+        item.function.can_fail(item.dtypes[0])
+        or (item.function.name == "cast" and item.dtypes[0].kind == "f")
+    )

@@ -1,0 +1,250 @@
+"""Scalar functions as vector instructions, where these give NumPy's bits and flags; what has no rule here runs as NumPy's inner loop.
+
+Source of what NumPy computes: ``numpy/_core/src/umath`` (``loops_arithm_fp``, ``loops_minmax``, ``loops_comparison``, ``loops.c.src``).
+Which NaN a sum or product of two gives is not part of it: IEEE 754 leaves that open.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from bcjit.backends.native.text import Text, Vector, element_type
+
+__all__ = ["Rule", "has_rule", "rule_of"]
+
+DType: TypeAlias = "np.dtype[Any]"
+Rule: TypeAlias = "Callable[[Text, Sequence[Vector], tuple[DType, ...]], Vector]"
+
+X86: Final = platform.machine().lower() in {"x86_64", "amd64"}
+_BOOL: Final = np.dtype(bool)
+_SUFFIXES: Final = {"float": "f32", "double": "f64", "half": "f16"}
+
+
+def _suffix(t: Text, dtype: DType) -> str:
+    element = element_type(dtype)
+    return f"v{t.width}{_SUFFIXES.get(element, element)}"
+
+
+def _instruction(opcode: str) -> Rule:
+    def rule(t: Text, operands: Sequence[Vector], dtypes: tuple[DType, ...]) -> Vector:
+        names = ", ".join(operand.name for operand in operands)
+        return t.make(dtypes[-1], f"{opcode} {t.type_of(operands[0].dtype)} {names}")
+
+    return rule
+
+
+def _intrinsic(name: str, *, flag: bool = False) -> Rule:
+    def rule(t: Text, operands: Sequence[Vector], dtypes: tuple[DType, ...]) -> Vector:
+        kind = t.type_of(dtypes[0])
+        given = [(kind, operand.name) for operand in operands]
+        if flag:
+            given.append(("i1", "0"))
+        return Vector(t.call(f"llvm.{name}.{_suffix(t, dtypes[0])}", kind, given), dtypes[-1])
+
+    return rule
+
+
+def _identity(_t: Text, operands: Sequence[Vector], _dtypes: tuple[DType, ...]) -> Vector:
+    return operands[0]
+
+
+def _twice(rule: Rule) -> Rule:
+    return lambda t, operands, dtypes: rule(t, (operands[0], operands[0]), (dtypes[0], *dtypes))
+
+
+def _negated_integer(t: Text, operands: Sequence[Vector], dtypes: tuple[DType, ...]) -> Vector:
+    return t.make(dtypes[-1], f"sub {t.type_of(dtypes[0])} zeroinitializer, {operands[0].name}")
+
+
+def _reciprocal(t: Text, operands: Sequence[Vector], dtypes: tuple[DType, ...]) -> Vector:
+    one = t.constant(dtypes[0].type(1))
+    return _instruction("fdiv")(t, (one, operands[0]), dtypes)
+
+
+def _inverted(t: Text, operands: Sequence[Vector], dtypes: tuple[DType, ...]) -> Vector:
+    ones = t.constant(~dtypes[0].type(0))
+    return _instruction("xor")(t, (operands[0], ones), dtypes)
+
+
+# Predicates, for floats, signed and unsigned integers. Those of floats are false for NaN but for "une".
+_PREDICATES: Final = {
+    "equal": ("oeq", "eq", "eq"), "not_equal": ("une", "ne", "ne"), "less": ("olt", "slt", "ult"),
+    "less_equal": ("ole", "sle", "ule"), "greater": ("ogt", "sgt", "ugt"),
+    "greater_equal": ("oge", "sge", "uge"),
+}  # fmt: skip
+
+
+def _compare(t: Text, predicate: str, one: Vector, other: Vector) -> Vector:
+    opcode = "fcmp" if one.dtype.kind == "f" else "icmp"
+    return t.make(_BOOL, f"{opcode} {predicate} {t.type_of(one.dtype)} {one.name}, {other.name}")
+
+
+def _comparison(name: str) -> Rule:
+    def rule(t: Text, operands: Sequence[Vector], dtypes: tuple[DType, ...]) -> Vector:
+        place = {"f": 0, "i": 1}.get(dtypes[0].kind, 2)
+        return _compare(t, _PREDICATES[name][place], operands[0], operands[1])
+
+    return rule
+
+
+def _select(t: Text, condition: Vector, one: Vector, other: Vector) -> Vector:
+    kind = t.type_of(one.dtype)
+    text = f"select {t.vector_type('i1')} {condition.name}, {kind} {one.name}, {kind} {other.name}"
+    return t.make(one.dtype, text)
+
+
+def _where(t: Text, operands: Sequence[Vector], _dtypes: tuple[DType, ...]) -> Vector:
+    return _select(t, *operands)
+
+
+def _truth(t: Text, value: Vector) -> Vector:
+    """Return whether elements are not zero; NaN is true."""
+    if value.dtype.kind == "b":
+        return value
+    zero = t.constant(value.dtype.type(0))
+    return _compare(t, "une" if value.dtype.kind == "f" else "ne", value, zero)
+
+
+def _logical(opcode: str) -> Rule:
+    def rule(t: Text, operands: Sequence[Vector], _dtypes: tuple[DType, ...]) -> Vector:
+        return _instruction(opcode)(t, [_truth(t, one) for one in operands], (_BOOL, _BOOL, _BOOL))
+
+    return rule
+
+
+def _logical_not(t: Text, operands: Sequence[Vector], _dtypes: tuple[DType, ...]) -> Vector:
+    return _inverted(t, (_truth(t, operands[0]),), (_BOOL, _BOOL))
+
+
+def _magnitude(t: Text, value: Vector) -> Vector:
+    return _intrinsic("fabs")(t, (value,), (value.dtype, value.dtype))
+
+
+def _is_nan(t: Text, operands: Sequence[Vector], _dtypes: tuple[DType, ...]) -> Vector:
+    return _compare(t, "uno", operands[0], operands[0])
+
+
+def _is_infinite(t: Text, operands: Sequence[Vector], dtypes: tuple[DType, ...]) -> Vector:
+    return _compare(t, "oeq", _magnitude(t, operands[0]), t.constant(dtypes[0].type(np.inf)))
+
+
+def _is_finite(t: Text, operands: Sequence[Vector], dtypes: tuple[DType, ...]) -> Vector:
+    return _compare(t, "one", _magnitude(t, operands[0]), t.constant(dtypes[0].type(np.inf)))
+
+
+def _sign_bit(t: Text, operands: Sequence[Vector], dtypes: tuple[DType, ...]) -> Vector:
+    integer = np.dtype(f"i{dtypes[0].itemsize}")
+    kind = t.type_of(dtypes[0])
+    bits = t.make(integer, f"bitcast {kind} {operands[0].name} to {t.type_of(integer)}")
+    return _compare(t, "slt", bits, t.constant(integer.type(0)))
+
+
+def _extreme(predicate: str) -> Rule:
+    """Return maximum or minimum as the processor has it, of NaN the first: ``a`` where it is NaN or beyond ``b``, else ``b``."""
+
+    def rule(t: Text, operands: Sequence[Vector], _dtypes: tuple[DType, ...]) -> Vector:
+        one, other = operands
+        beyond = _compare(t, predicate, one, other)
+        nan = _compare(t, "uno", one, one)
+        either = _instruction("or")(t, (beyond, nan), (_BOOL, _BOOL, _BOOL))
+        return _select(t, either, one, other)
+
+    return rule
+
+
+def _clipped(t: Text, operands: Sequence[Vector], dtypes: tuple[DType, ...]) -> Vector:
+    value, low, high = operands
+    pair = (dtypes[0],) * 3
+    if dtypes[0].kind != "f":
+        sign = "u" if dtypes[0].kind in "bu" else "s"
+        raised = _intrinsic(f"{sign}max")(t, (value, low), pair)
+        return _intrinsic(f"{sign}min")(t, (raised, high), pair)
+    raised = _extreme("ogt")(t, (value, low), pair)
+    return _extreme("olt")(t, (raised, high), pair)
+
+
+def _cast(t: Text, operands: Sequence[Vector], dtypes: tuple[DType, ...]) -> Vector:
+    source, target = dtypes
+    name, kind = operands[0].name, t.type_of(source)
+    if target.kind == "b":
+        return _truth(t, operands[0])
+    if source.kind in "bu" and target.kind == "f":
+        opcode = "uitofp"
+    elif source.kind == "i" and target.kind == "f":
+        opcode = "sitofp"
+    elif source.kind == "f":
+        opcode = "fpext" if target.itemsize > source.itemsize else "fptrunc"
+    elif target.itemsize > source.itemsize or source.kind == "b":
+        opcode = "sext" if source.kind == "i" else "zext"
+    elif target.itemsize < source.itemsize:
+        opcode = "trunc"
+    else:
+        return Vector(name, target)
+    if element_type(source) == element_type(target):
+        return Vector(name, target)
+    return t.make(target, f"{opcode} {kind} {name} to {t.type_of(target)}")
+
+
+# name -> {kind of the loop's first operand: rule}
+_RULES: Final[dict[str, dict[str, Rule]]] = {
+    "add": {"f": _instruction("fadd"), "iu": _instruction("add"), "b": _logical("or")},
+    "subtract": {"f": _instruction("fsub"), "iu": _instruction("sub")},
+    "multiply": {"f": _instruction("fmul"), "iu": _instruction("mul"), "b": _logical("and")},
+    "divide": {"f": _instruction("fdiv")},
+    "negative": {"f": _instruction("fneg"), "iu": _negated_integer},
+    "positive": {"fiu": _identity},
+    "conjugate": {"fiu": _identity},
+    "absolute": {"f": _intrinsic("fabs"), "i": _intrinsic("abs", flag=True), "u": _identity, "b": _identity},
+    "fabs": {"f": _intrinsic("fabs")},
+    "sqrt": {"f": _intrinsic("sqrt")},
+    "square": {"f": _twice(_instruction("fmul")), "iu": _twice(_instruction("mul"))},
+    "reciprocal": {"f": _reciprocal},
+    "floor": {"f": _intrinsic("floor")},
+    "ceil": {"f": _intrinsic("ceil")},
+    "trunc": {"f": _intrinsic("trunc")},
+    "copysign": {"f": _intrinsic("copysign")},
+    "bitwise_and": {"iu": _instruction("and"), "b": _logical("and")},
+    "bitwise_or": {"iu": _instruction("or"), "b": _logical("or")},
+    "bitwise_xor": {"iu": _instruction("xor"), "b": _logical("xor")},
+    "invert": {"iu": _inverted, "b": _logical_not},
+    "logical_and": {"fiub": _logical("and")},
+    "logical_or": {"fiub": _logical("or")},
+    "logical_xor": {"fiub": _logical("xor")},
+    "logical_not": {"fiub": _logical_not},
+    "isnan": {"f": _is_nan},
+    "isinf": {"f": _is_infinite},
+    "isfinite": {"f": _is_finite},
+    "signbit": {"f": _sign_bit},
+    "maximum": {"f": _extreme("ogt"), "i": _intrinsic("smax"), "u": _intrinsic("umax"), "b": _logical("or")},
+    "minimum": {"f": _extreme("olt"), "i": _intrinsic("smin"), "u": _intrinsic("umin"), "b": _logical("and")},
+    "clip": {"f": _clipped, "iu": _clipped},
+    "select": {"b": _where},
+    "cast": {"biuf": _cast},
+    **{name: {"fiub": _comparison(name)} for name in _PREDICATES},
+}  # fmt: skip
+
+# Elsewhere the processor's own instruction orders zeros: NumPy's inner loop knows.
+_OF_X86: Final = frozenset({"maximum", "minimum", "clip"})
+
+
+def rule_of(name: str, dtypes: tuple[DType, ...]) -> Rule | None:
+    """Return the rule of a scalar function for a loop, None if there is none."""
+    if any(dtype.kind not in "biuf" or dtype.itemsize > 8 or dtype.char in "eg" for dtype in dtypes):  # noqa: PLR2004 - bytes
+        return None
+    if name == "cast" and dtypes[0].kind == "f" and dtypes[1].kind in "iu":
+        return None  # what is out of range is decided by the processor's instruction
+    if name in _OF_X86 and not X86 and dtypes[0].kind == "f":
+        return None
+    for kinds, rule in _RULES.get(name, {}).items():
+        if dtypes[0].kind in kinds:
+            return rule
+    return None
+
+
+def has_rule(name: str, dtypes: tuple[DType, ...]) -> bool:
+    """Whether there is a rule."""
+    return rule_of(name, dtypes) is not None

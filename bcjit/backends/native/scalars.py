@@ -1,0 +1,99 @@
+"""What a kernel computes for one element: a graph of scalar functions; it knows no array, no node and no LLVM.
+
+An item is a leaf (an element of an operand, a number handed in, a constant) or a function applied to items. Items are
+compared by identity; what is used twice is computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from bcjit.ops.scalar_functions import ScalarFunction
+from bcjit.records import dataclass
+
+__all__ = ["Apply", "Constant", "DType", "Element", "Item", "Leaf", "Number", "in_order"]
+
+DType: TypeAlias = "np.dtype[Any]"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leaf:
+    """A value from outside, by what stands for it there; `dtype` is None for a Python number, which takes that of its use."""
+
+    source: object
+    dtype: DType | None
+    is_scalar: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Element:
+    """An element of the operand of this index."""
+
+    operand: int
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Number:
+    """The number in the slot of this index."""
+
+    slot: int
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Constant:
+    """A constant."""
+
+    value: np.generic
+
+    @property
+    def dtype(self) -> DType:
+        """Its own."""
+        return self.value.dtype
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Apply:
+    """A function of scalars on items that have the loop's dtypes already."""
+
+    function: ScalarFunction
+    dtypes: tuple[DType, ...]  # of the operands and the result
+    operands: tuple[Item, ...]
+
+    @property
+    def dtype(self) -> DType:
+        """Of the result."""
+        return self.dtypes[-1]
+
+
+Item: TypeAlias = "Leaf | Element | Number | Constant | Apply"
+
+
+def in_order(results: Iterable[Item]) -> list[Item]:
+    """Return all items that results need, each once, operands before what uses them."""
+    found: dict[Item, None] = {}
+
+    def visit(item: Item) -> None:
+        stack: list[tuple[Item, Sequence[Item]]] = [(item, _operands(item))]
+        while stack:
+            one, rest = stack.pop()
+            if one in found:
+                continue
+            if not rest:
+                found[one] = None
+                continue
+            stack.append((one, rest[1:]))
+            if rest[0] not in found:
+                stack.append((rest[0], _operands(rest[0])))
+
+    for result in results:
+        visit(result)
+    return list(found)
+
+
+def _operands(item: Item) -> Sequence[Item]:
+    return item.operands if isinstance(item, Apply) else ()

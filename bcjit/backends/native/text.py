@@ -1,0 +1,144 @@
+"""LLVM's text: values of vectors of elements, and the instructions of one function in order; it knows no scalar function."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from bcjit.records import dataclass
+
+__all__ = ["Text", "Vector", "element_type", "memory_type"]
+
+DType: TypeAlias = "np.dtype[Any]"
+
+_FLOATS: Final = {2: "half", 4: "float", 8: "double"}
+
+
+def element_type(dtype: DType) -> str:
+    """Return the type of an element as it is computed with; a bool is one bit."""
+    if dtype.kind == "b":
+        return "i1"
+    if dtype.kind in "iu":
+        return f"i{8 * dtype.itemsize}"
+    return _FLOATS[dtype.itemsize]
+
+
+def memory_type(dtype: DType) -> str:
+    """Return the type of an element as it lies in memory."""
+    return "i8" if dtype.kind == "b" else element_type(dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """A value: the name of a vector of elements of a dtype."""
+
+    name: str
+    dtype: DType
+
+
+class Text:
+    """The instructions of one function, and what it declares.
+
+    Attributes
+    ----------
+    width
+        Elements of a vector.
+    """
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.lines: list[str] = []
+        self.declared: dict[str, None] = {}
+        self._names = 0
+
+    # Instructions
+
+    def name(self, base: str = "v") -> str:
+        """Return a new name."""
+        self._names += 1
+        return f"%{base}{self._names}"
+
+    def emit(self, line: str) -> None:
+        """Append an instruction that gives nothing."""
+        self.lines.append(f"  {line}")
+
+    def value(self, text: str) -> str:
+        """Append an instruction, return the name of what it gives."""
+        name = self.name()
+        self.emit(f"{name} = {text}")
+        return name
+
+    def label(self, name: str) -> None:
+        """Begin a block."""
+        self.lines.append(f"{name}:")
+
+    # Vectors
+
+    def vector_type(self, element: str) -> str:
+        """Return the type of a vector of elements."""
+        return f"<{self.width} x {element}>"
+
+    def type_of(self, dtype: DType) -> str:
+        """Return the type of a vector of elements of a dtype."""
+        return self.vector_type(element_type(dtype))
+
+    def make(self, dtype: DType, text: str) -> Vector:
+        """Append an instruction that gives a vector of a dtype."""
+        return Vector(self.value(text), dtype)
+
+    def splat(self, scalar: str, element: str) -> str:
+        """Return the vector of one scalar."""
+        vector = self.vector_type(element)
+        one = self.value(f"insertelement {vector} poison, {element} {scalar}, i64 0")
+        zeros = f"<{self.width} x i32> zeroinitializer"
+        return self.value(f"shufflevector {vector} {one}, {vector} poison, {zeros}")
+
+    def constant(self, value: np.generic) -> Vector:
+        """Return the vector of a constant."""
+        element = element_type(value.dtype)
+        text = scalar_text(value)
+        return Vector(f"<{', '.join([f'{element} {text}'] * self.width)}>", value.dtype)
+
+    def load(self, pointer: str, dtype: DType) -> Vector:
+        """Load a vector of elements that lie side by side."""
+        memory = self.vector_type(memory_type(dtype))
+        loaded = self.value(f"load {memory}, ptr {pointer}, align {dtype.itemsize}")
+        if dtype.kind != "b":
+            return Vector(loaded, dtype)
+        return self.make(dtype, f"icmp ne {memory} {loaded}, zeroinitializer")
+
+    def store(self, vector: Vector, pointer: str) -> None:
+        """Store a vector."""
+        memory = self.vector_type(memory_type(vector.dtype))
+        name = vector.name
+        if vector.dtype.kind == "b":
+            name = self.value(f"zext {self.vector_type('i1')} {name} to {memory}")
+        self.emit(f"store {memory} {name}, ptr {pointer}, align {vector.dtype.itemsize}")
+
+    def call(self, function: str, result: str, operands: Iterable[tuple[str, str]]) -> str:
+        """Call a function, which is declared; operands are types and names."""
+        operands = tuple(operands)
+        types = ", ".join(kind for kind, _ in operands)
+        self.declared[f"declare {result} @{function}({types})"] = None
+        given = ", ".join(f"{kind} {name}" for kind, name in operands)
+        return self.value(f"call {result} @{function}({given})")
+
+
+def scalar_text(value: np.generic) -> str:
+    """Return a constant as LLVM writes it: floats by their bits."""
+    dtype = value.dtype
+    if dtype.kind == "b":
+        return "1" if value else "0"
+    if dtype.kind in "iu":
+        return str(int(value))
+    if dtype.itemsize == 2:  # noqa: PLR2004 - bytes
+        return f"0xH{int(value.view(np.uint16)):04X}"
+    # A float32 is written as the double of the same value; NaN keep their bits.
+    bits = struct.unpack("<Q", struct.pack("<d", float(value)))[0]
+    if dtype.itemsize == 4 and np.isnan(value):  # noqa: PLR2004 - bytes
+        own = int(value.view(np.uint32))
+        bits = (own >> 31) << 63 | 0x7FF << 52 | (own & 0x7FFFFF) << 29
+    return f"0x{bits:016X}"

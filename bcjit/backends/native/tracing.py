@@ -1,0 +1,197 @@
+"""What a call of a graph computes for one element, found by running its expansion; it groups nothing and makes no code.
+
+Only calls whose expansion is Map alone have an answer. The shape is the node's own: whatever such a call computes between is
+broadcast to it.
+"""
+
+from __future__ import annotations
+
+import builtins
+import operator
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NoReturn, TypeGuard, cast
+
+import numpy as np
+
+from bcjit.backends.native.scalars import Apply, Constant, DType, Item, Leaf
+from bcjit.dims import Expr, ShapeEnv
+from bcjit.fx_graph import Node, NodeKind, map_operand
+from bcjit.meta import ArrayMeta, ScalarMeta
+from bcjit.ops import OpDef, OpFailure
+from bcjit.ops.emitter import Broadcast, Operand, Shape, Value, ViewMap
+from bcjit.ops.meta_emitter import MetaEmitter, MetaValue
+from bcjit.ops.opdef import declared
+from bcjit.ops.scalar_functions import CAST, ScalarFunction
+from bcjit.records import dataclass
+
+__all__ = ["traced"]
+
+
+class _NotElementwise(Exception):
+    """The call does something else than computing element by element."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Traced(MetaValue):
+    """A value and how an element of it is computed."""
+
+    item: Item | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Weak(ScalarMeta):
+    """A Python number that is known when the kernel is called."""
+
+    source: object = None
+
+
+# Functions that give what they compute in the layout in which a ufunc gives it. Others may lay it out otherwise.
+_FUNCTIONS: Final = frozenset(
+    {
+        np.where, np.clip, np.ndarray.clip, np.ndarray.astype, np.ndarray.conj, np.ndarray.conjugate,
+    }
+)  # fmt: skip
+
+
+def traced(node: Node) -> Item | None:
+    """Return how an element of a call's result is computed from elements of its operands, as `Leaf`; None where that is not what it does."""
+    if not _may_be(node):
+        return None
+    assert isinstance(node.op, OpDef)
+    meta = node.meta[0]
+    assert isinstance(meta, ArrayMeta)
+    emitter = _Tracer(meta.shape)
+    leaves: dict[Node, object] = {}
+
+    def operand(leaf: object) -> object:
+        if isinstance(leaf, Node):
+            if leaf not in leaves:
+                leaves[leaf] = _leaf(leaf)
+            return leaves[leaf]
+        return leaf
+
+    try:
+        args = [map_operand(arg, operand) for arg in node.args]
+        kwargs = {key: map_operand(arg, operand) for key, arg in node.kwargs.items()}
+        expand = node.op.spelling(cast("Callable[..., object]", node.target)).expand
+        bound = declared(expand).bind(emitter, *args, **kwargs)
+        result = expand(*bound.args, **bound.kwargs)
+    except (_NotElementwise, OpFailure):
+        return None
+    item = result.item if isinstance(result, _Traced) else None
+    return item if isinstance(item, Apply) and item.dtype == meta.dtype else None
+
+
+def _may_be(node: Node) -> bool:
+    if node.kind is not NodeKind.CALL or node.has_effect or node.multi or len(node.meta) != 1:
+        return False
+    meta = node.meta[0]
+    if not isinstance(meta, ArrayMeta) or meta.is_scalar or not meta.shape or node.alias != "fresh":
+        return False
+    if not isinstance(node.op, OpDef):
+        return False
+    target = node.target
+    if isinstance(target, np.ufunc):
+        return not node.kwargs
+    if getattr(target, "__module__", "") == "_operator" or target in (builtins.abs, builtins.pow):
+        return target is not operator.getitem and not node.kwargs
+    return target in _FUNCTIONS and node.kwargs.keys() <= {"dtype"}
+
+
+def _leaf(node: Node) -> object:
+    """Return what stands for an operand: its meta, with where it comes from."""
+    if node.multi or len(node.meta) != 1:
+        raise _NotElementwise
+    meta = node.meta[0]
+    if isinstance(meta, ArrayMeta):
+        constant = node.target if isinstance(node.target, np.generic) else None
+        leaf = Leaf(node, meta.dtype, meta.is_scalar)
+        return _Traced(
+            meta.shape, meta.dtype, "same", is_scalar=meta.is_scalar, constant=constant, item=leaf
+        )
+    if isinstance(meta, ScalarMeta) and meta.pytype in (bool, int, float):
+        return _Weak(meta.pytype, node)
+    raise _NotElementwise
+
+
+class _Tracer(MetaEmitter):
+    """Keeps what Map computes, and refuses all else."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__(ShapeEnv())
+        self.shape = shape
+        self._numbers: dict[tuple[object, object], Item] = {}
+
+    def is_value(self, operand: Operand) -> TypeGuard[Value]:
+        """See `Emitter.is_value`."""
+        return isinstance(operand, _Traced)
+
+    def array(self, operand: Operand) -> Value:
+        """See `Emitter.array`."""
+        if isinstance(operand, _Traced):
+            return operand
+        raise _NotElementwise
+
+    def scalar(self, value: Value) -> Value:
+        """See `Emitter.scalar`."""
+        return value
+
+    def map(
+        self,
+        function: ScalarFunction,
+        operands: Sequence[Operand],
+        dtypes: Sequence[DType],
+        mask: Value | None = None,
+    ) -> tuple[Value, ...]:
+        """See `Emitter.map`."""
+        if mask is not None or len(dtypes) != len(operands) + 1 or function.nout != 1:
+            raise _NotElementwise
+        items = tuple(
+            self._converted(operand, dtype, function)
+            for operand, dtype in zip(operands, dtypes, strict=False)
+        )
+        return (_Traced(self.shape, dtypes[-1], item=Apply(function, tuple(dtypes), items)),)
+
+    def _converted(self, operand: Operand, dtype: DType, function: ScalarFunction) -> Item:
+        if isinstance(operand, _Traced):
+            assert operand.item is not None
+            if operand.dtype == dtype:
+                return operand.item
+            return Apply(CAST, (operand.dtype, dtype), (operand.item,))
+        if isinstance(operand, _Weak | Expr):
+            source = operand.source if isinstance(operand, _Weak) else operand
+            key = source, dtype
+            if key not in self._numbers:
+                self._numbers[key] = Leaf(source, dtype)
+            return self._numbers[key]
+        return _constant(operand, dtype)
+
+    def view(self, value: Value, how: ViewMap) -> Value:
+        """See `Emitter.view`: only what broadcasting undoes."""
+        if not isinstance(value, _Traced) or not isinstance(how, Broadcast):
+            raise _NotElementwise
+        return value
+
+    def fill(self, shape: Shape, item: Operand, dtype: DType) -> Value:
+        """See `Emitter.fill`."""
+        if shape or item is None:
+            raise _NotElementwise
+        return _Traced((), dtype, item=_constant(item, dtype))
+
+    def _refuse(self, *_args: object, **_kwargs: object) -> NoReturn:
+        raise _NotElementwise
+
+    reduce = arg_reduce = scan = contract = concat = gather = scatter = iota = sort = lib_call = draw = make = item = _refuse  # type: ignore[assignment]  # all alike
+
+
+def _constant(value: object, dtype: DType) -> Constant:
+    """Return a Python number as NumPy converts it for a loop; not where it would say something of that."""
+    if type(value) not in (bool, int, float, complex):
+        raise _NotElementwise
+    try:
+        with np.errstate(all="raise"), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            return Constant(dtype.type(value))
+    except (ArithmeticError, ValueError, TypeError, Warning):
+        raise _NotElementwise from None

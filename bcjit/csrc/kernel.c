@@ -1,0 +1,1002 @@
+/* kernel.c - Kernel: machine code over blocks of elements as a callable over arrays; it knows no operation.
+ *
+ * The machine code computes at least `width` and at most `block` elements that lie side by side in each operand. Here is
+ * what stands around it: what the operands are, how they broadcast, their strides, the memory of results, the flags of
+ * the processor. Whatever is not as it was compiled for is done by `fallback`, the same calls in NumPy; so is all of it
+ * again when a flag is up that NumPy's error state does not ignore: results are new memory, so nothing has happened yet.
+ */
+#include "kernel.h"
+
+#include <string.h>
+
+#define MAX_DIMS 16                         /* of operands; more are left to NumPy */
+
+/* ---- flags ----------------------------------------------------------------------------------- */
+#if defined(__x86_64__) || defined(_M_X64)
+#  include <xmmintrin.h>
+/* In what order `kernel_flags` has them: divide, overflow, underflow, invalid. */
+static inline void flags_clear(void)
+{
+    unsigned int state = _mm_getcsr();
+    if (state & 0x3f) {
+        _mm_setcsr(state & ~0x3fu);
+    }
+#  if defined(__GNUC__)
+    unsigned short x87;
+    __asm__ __volatile__("fnstsw %0" : "=a"(x87));
+    if (x87 & 0x3f) {
+        __asm__ __volatile__("fnclex");
+    }
+#  endif
+}
+static inline unsigned int flags_raised(void)
+{
+    unsigned int state = _mm_getcsr();
+#  if defined(__GNUC__)
+    unsigned short x87;
+    __asm__ __volatile__("fnstsw %0" : "=a"(x87));
+    state |= x87;
+#  endif
+    return ((state & 0x04) ? KERNEL_DIVIDE : 0) | ((state & 0x08) ? KERNEL_OVER : 0) |
+           ((state & 0x10) ? KERNEL_UNDER : 0) | ((state & 0x01) ? KERNEL_INVALID : 0);
+}
+#else
+#  include <fenv.h>
+static inline void flags_clear(void)
+{
+    feclearexcept(FE_ALL_EXCEPT);
+}
+static inline unsigned int flags_raised(void)
+{
+    int state = fetestexcept(FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW | FE_INVALID);
+    return ((state & FE_DIVBYZERO) ? KERNEL_DIVIDE : 0) | ((state & FE_OVERFLOW) ? KERNEL_OVER : 0) |
+           ((state & FE_UNDERFLOW) ? KERNEL_UNDER : 0) | ((state & FE_INVALID) ? KERNEL_INVALID : 0);
+}
+#endif
+
+static PyObject *flags_test;                /* what says whether raised flags matter now */
+
+PyObject *bcjit_set_flags_test(PyObject *Py_UNUSED(module), PyObject *test)
+{
+    Py_XSETREF(flags_test, test == Py_None ? NULL : Py_NewRef(test));
+    Py_RETURN_NONE;
+}
+
+/* 1: NumPy would say something of these flags; 0: not; -1: an error is set. */
+static int flags_matter(unsigned int flags)
+{
+    if (flags_test == NULL) {
+        return 1;
+    }
+    PyObject *number = PyLong_FromUnsignedLong(flags);
+    PyObject *answer = number == NULL ? NULL : PyObject_CallOneArg(flags_test, number);
+    Py_XDECREF(number);
+    int matter = answer == NULL ? -1 : PyObject_IsTrue(answer);
+    Py_XDECREF(answer);
+    return matter;
+}
+
+/* ---- memory for blocks ----------------------------------------------------------------------- */
+static struct {                             /* one piece is kept between calls; the GIL guards it */
+    char *memory;
+    size_t size;
+} spare;
+
+#define SPARE_LIMIT ((size_t)4 << 20)
+
+static char *scratch_take(size_t size, size_t *got)
+{
+    if (spare.memory != NULL && spare.size >= size) {
+        char *memory = spare.memory;
+        *got = spare.size;
+        spare.memory = NULL;
+        return memory;
+    }
+    *got = size;
+    return PyMem_RawMalloc(size);
+}
+
+static void scratch_give(char *memory, size_t size)
+{
+    if (memory == NULL) {
+        return;
+    }
+    if (size <= SPARE_LIMIT && (spare.memory == NULL || spare.size < size)) {
+        char *old = spare.memory;
+        spare.memory = memory;
+        spare.size = size;
+        memory = old;
+    }
+    PyMem_RawFree(memory);
+}
+
+/* ---- operands -------------------------------------------------------------------------------- */
+
+/* How an array takes part in a run. */
+typedef struct {
+    char *data;
+    npy_intp itemsize;
+    npy_intp strides[MAX_DIMS];             /* of the merged axes, 0 where it is repeated */
+    bool whole;                             /* its elements lie side by side in the order of the run */
+    npy_intp period;                        /* the elements of a block repeat after so many; 0: not */
+    char *buffer;                           /* a block of it, where it is not whole */
+    npy_intp filled;                        /* elements of the buffer that stay right */
+} Operand;
+
+typedef struct {
+    const Kernel *kernel;
+    int n_operands, n_results;
+    int ndim;                               /* merged */
+    npy_intp dims[MAX_DIMS];
+    npy_intp total;
+    bool fortran;                           /* axes are in reverse order */
+    unsigned int flags;                     /* raised so far */
+    bool by_rows;                           /* each row lies side by side, or is one element repeated */
+    Operand operands[KERNEL_OPERANDS];
+    char *results[KERNEL_RESULTS];
+    npy_intp result_size[KERNEL_RESULTS];
+    char scalars[KERNEL_SCALARS * KERNEL_SCALAR_SIZE];
+} Run;
+
+static void copy_strided(char *to, const char *from, npy_intp stride, npy_intp n, npy_intp itemsize)
+{
+#define COPY_AS(type) \
+    do { \
+        type *out = (type *)to; \
+        for (npy_intp i = 0; i < n; i++, from += stride) { \
+            out[i] = *(const type *)from; \
+        } \
+    } while (0)
+    if (stride == itemsize) {
+        memcpy(to, from, (size_t)(n * itemsize));
+        return;
+    }
+    switch (itemsize) {
+    case 1: COPY_AS(npy_uint8); break;
+    case 2: COPY_AS(npy_uint16); break;
+    case 4: COPY_AS(npy_uint32); break;
+    case 8: COPY_AS(npy_uint64); break;
+    default:
+        for (npy_intp i = 0; i < n; i++, from += stride, to += itemsize) {
+            memcpy(to, from, (size_t)itemsize);
+        }
+    }
+#undef COPY_AS
+}
+
+/* Copies elements [start, start + n) of a run, in its order, side by side. */
+static void gather(const Run *run, const Operand *operand, npy_intp start, npy_intp n, char *to)
+{
+    npy_intp at[MAX_DIMS], rest = start;
+    const char *from = operand->data;
+    int last = run->ndim - 1;
+    for (int axis = last; axis >= 0; axis--) {
+        at[axis] = rest % run->dims[axis];
+        rest /= run->dims[axis];
+        from += at[axis] * operand->strides[axis];
+    }
+    while (n > 0) {
+        npy_intp here = run->dims[last] - at[last];
+        if (here > n) {
+            here = n;
+        }
+        copy_strided(to, from, operand->strides[last], here, operand->itemsize);
+        to += here * operand->itemsize;
+        n -= here;
+        from += here * operand->strides[last];
+        at[last] += here;
+        for (int axis = last; axis > 0 && at[axis] == run->dims[axis]; axis--) {
+            from += operand->strides[axis - 1] - at[axis] * operand->strides[axis];
+            at[axis] = 0;
+            at[axis - 1]++;
+        }
+    }
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+/* Fewer elements than the machine code takes: in copies with the first element repeated behind, which raises no flag that it does
+ * not raise itself. */
+static void run_padded(const Run *run, char *const *data, npy_intp n, char *scratch)
+{
+    const Kernel *kernel = run->kernel;
+    char *padded[KERNEL_OPERANDS + KERNEL_RESULTS];
+    char *room = scratch + kernel->scratch;
+    int n_data = run->n_operands + run->n_results;
+    for (int i = 0; i < n_data; i++) {
+        npy_intp size = i < run->n_operands ? run->operands[i].itemsize
+                                            : run->result_size[i - run->n_operands];
+        padded[i] = room;
+        room += kernel->width * size;
+        if (i < run->n_operands) {
+            memcpy(padded[i], data[i], (size_t)(n * size));
+            for (npy_intp k = n; k < kernel->width; k++) {
+                memcpy(padded[i] + k * size, padded[i], (size_t)size);
+            }
+        }
+    }
+    kernel->run(padded, run->scalars, kernel->loops, kernel->width, scratch);
+    for (int i = 0; i < run->n_results; i++) {
+        memcpy(data[run->n_operands + i], padded[run->n_operands + i],
+               (size_t)(n * run->result_size[i]));
+    }
+}
+
+/* Elements that lie side by side in all operands and results. */
+static void run_side_by_side(const Run *run, char *const *data, npy_intp n, char *scratch)
+{
+    const Kernel *kernel = run->kernel;
+    int n_data = run->n_operands + run->n_results;
+    if (n < kernel->width) {
+        run_padded(run, data, n, scratch);
+        return;
+    }
+    if (n <= kernel->block) {
+        kernel->run(data, run->scalars, kernel->loops, n, scratch);
+        return;
+    }
+    char *here[KERNEL_OPERANDS + KERNEL_RESULTS];
+    for (npy_intp start = 0; start < n;) {
+        npy_intp count = n - start < kernel->block ? n - start : kernel->block;
+        if (count < kernel->width) {        /* the last ones once more with those before them */
+            start = n - kernel->width;
+            count = kernel->width;
+        }
+        for (int i = 0; i < n_data; i++) {
+            npy_intp size = i < run->n_operands ? run->operands[i].itemsize
+                                                : run->result_size[i - run->n_operands];
+            here[i] = data[i] + start * size;
+        }
+        kernel->run(here, run->scalars, kernel->loops, count, scratch);
+        start += count;
+    }
+}
+
+/* Elements [start, stop) of a run in its order. `buffers` is memory for the blocks of operands that are not whole. */
+static void run_flat(Run *run, npy_intp start, npy_intp stop, char *scratch)
+{
+    npy_intp block = run->kernel->chunk;
+    char *data[KERNEL_OPERANDS + KERNEL_RESULTS];
+    npy_intp period = 1;
+    bool whole = true;
+    for (int i = 0; i < run->n_operands; i++) {
+        Operand *operand = &run->operands[i];
+        operand->filled = 0;
+        whole = whole && operand->whole;
+        if (!operand->whole && operand->period > period && operand->period <= block) {
+            period = operand->period;       /* periods divide one another: they are products of the last axes */
+        }
+    }
+    block = whole ? stop - start : block - block % period;
+    start -= start % period;
+    for (; start < stop; start += block) {
+        npy_intp count = stop - start < block ? stop - start : block;
+        for (int i = 0; i < run->n_operands; i++) {
+            Operand *operand = &run->operands[i];
+            if (operand->whole) {
+                data[i] = operand->data + start * operand->itemsize;
+                continue;
+            }
+            data[i] = operand->buffer;
+            if (count <= operand->filled) {
+                continue;
+            }
+            gather(run, operand, start, count, operand->buffer);
+            if (operand->period > 0 && operand->period <= block) {
+                operand->filled = count;
+            }
+        }
+        for (int i = 0; i < run->n_results; i++) {
+            data[run->n_operands + i] = run->results[i] + start * run->result_size[i];
+        }
+        run_side_by_side(run, data, count, scratch);
+    }
+}
+
+/* Rows [first, last): the elements of each are side by side in the arrays themselves, or one element repeated. */
+static void run_rows(Run *run, npy_intp first, npy_intp last, char *scratch)
+{
+    int inner = run->ndim - 1;
+    npy_intp length = run->dims[inner];
+    npy_intp chunk = run->kernel->chunk;
+    char *data[KERNEL_OPERANDS + KERNEL_RESULTS], *here[KERNEL_OPERANDS + KERNEL_RESULTS];
+    npy_intp at[MAX_DIMS], rest = first;
+    bool repeats = false;
+    for (int axis = inner - 1; axis >= 0; axis--) {
+        at[axis] = rest % run->dims[axis];
+        rest /= run->dims[axis];
+    }
+    for (int i = 0; i < run->n_operands; i++) {
+        data[i] = run->operands[i].data;
+        for (int axis = 0; axis < inner; axis++) {
+            data[i] += at[axis] * run->operands[i].strides[axis];
+        }
+        repeats = repeats || run->operands[i].strides[inner] == 0;
+        run->operands[i].filled = 0;
+    }
+    for (npy_intp row = first; row < last; row++) {
+        for (int i = 0; i < run->n_results; i++) {
+            data[run->n_operands + i] = run->results[i] + row * length * run->result_size[i];
+        }
+        if (!repeats) {
+            run_side_by_side(run, data, length, scratch);
+        }
+        else {
+            npy_intp room = length < chunk ? length : chunk;
+            for (int i = 0; i < run->n_operands; i++) {
+                Operand *operand = &run->operands[i];
+                if (operand->strides[inner] == 0 &&
+                    (operand->filled == 0 ||
+                     memcmp(operand->buffer, data[i], (size_t)operand->itemsize) != 0)) {
+                    copy_strided(operand->buffer, data[i], 0, room, operand->itemsize);
+                    operand->filled = room;
+                }
+            }
+            for (npy_intp start = 0; start < length; start += chunk) {
+                npy_intp count = length - start < chunk ? length - start : chunk;
+                for (int i = 0; i < run->n_operands; i++) {
+                    const Operand *operand = &run->operands[i];
+                    here[i] = operand->strides[inner] == 0
+                                  ? operand->buffer
+                                  : data[i] + start * operand->itemsize;
+                }
+                for (int i = run->n_operands; i < run->n_operands + run->n_results; i++) {
+                    here[i] = data[i] + start * run->result_size[i - run->n_operands];
+                }
+                run_side_by_side(run, here, count, scratch);
+            }
+        }
+        for (int axis = inner - 1; axis >= 0; axis--) {
+            at[axis]++;
+            for (int i = 0; i < run->n_operands; i++) {
+                data[i] += run->operands[i].strides[axis];
+            }
+            if (at[axis] < run->dims[axis]) {
+                break;
+            }
+            for (int i = 0; i < run->n_operands; i++) {
+                data[i] -= at[axis] * run->operands[i].strides[axis];
+            }
+            at[axis] = 0;
+        }
+    }
+}
+
+/* Elements between looks at whether somebody pressed Ctrl-C. */
+#define BETWEEN_SIGNALS ((npy_intp)1 << 22)
+/* From here on other threads run meanwhile. */
+#define WITHOUT_GIL ((npy_intp)1 << 15)
+
+/* Shorter rows are gathered into blocks. */
+#define SHORT_ROW 96
+
+/* -1: an error is set. */
+static int run_all(Run *run, char *scratch)
+{
+    npy_intp unit = run->by_rows ? run->dims[run->ndim - 1] : 1;
+    npy_intp n = run->by_rows ? run->total / unit : run->total;
+    npy_intp step = unit < BETWEEN_SIGNALS ? BETWEEN_SIGNALS / unit : 1;
+    bool alone = run->total < WITHOUT_GIL;
+    for (npy_intp start = 0; start < n; start += step) {
+        npy_intp stop = n - start < step ? n : start + step;
+        PyThreadState *saved = alone ? NULL : PyEval_SaveThread();
+        flags_clear();
+        if (run->by_rows) {
+            run_rows(run, start, stop, scratch);
+        }
+        else {
+            run_flat(run, start, stop, scratch);
+        }
+        run->flags |= flags_raised();
+        if (saved != NULL) {
+            PyEval_RestoreThread(saved);
+            if (stop < n && PyErr_CheckSignals() < 0) {
+                return -1;
+            }
+        }
+    }
+    return 0;
+}
+
+/* ---- from objects to a run ------------------------------------------------------------------- */
+
+/* All of these: 1 done, 0 not what the kernel is for, -1 an error is set. */
+
+static int store_number(char *to, double value, int type)
+{
+    switch (type) {
+    case NPY_DOUBLE:
+        *(double *)to = value;
+        return 1;
+    case NPY_FLOAT: {
+        float rounded = (float)value;
+        double size = rounded < 0 ? -(double)rounded : (double)rounded;
+        if ((size > 3.4028234663852886e38 || size < 1.1754943508222875e-38) && value != 0 &&
+            value == value && (double)rounded != value) {
+            return 0;                       /* NumPy may have something to say */
+        }
+        *(float *)to = rounded;
+        return 1;
+    }
+    default:
+        return 0;
+    }
+}
+
+#define STORE_INTEGER(name, low, high) \
+    do { \
+        if (value < (npy_longlong)(low) || value > (npy_longlong)(high)) { \
+            return 0; \
+        } \
+        *(name *)to = (name)value; \
+        return 1; \
+    } while (0)
+
+static int store_integer(char *to, npy_longlong value, int type)
+{
+    switch (type) {
+    case NPY_BOOL: STORE_INTEGER(npy_bool, 0, 1);
+    case NPY_BYTE: STORE_INTEGER(npy_byte, NPY_MIN_BYTE, NPY_MAX_BYTE);
+    case NPY_UBYTE: STORE_INTEGER(npy_ubyte, 0, NPY_MAX_UBYTE);
+    case NPY_SHORT: STORE_INTEGER(npy_short, NPY_MIN_SHORT, NPY_MAX_SHORT);
+    case NPY_USHORT: STORE_INTEGER(npy_ushort, 0, NPY_MAX_USHORT);
+    case NPY_INT: STORE_INTEGER(npy_int, NPY_MIN_INT, NPY_MAX_INT);
+    case NPY_UINT: STORE_INTEGER(npy_uint, 0, NPY_MAX_UINT);
+    case NPY_LONG: STORE_INTEGER(npy_long, NPY_MIN_LONG, NPY_MAX_LONG);
+    case NPY_LONGLONG: STORE_INTEGER(npy_longlong, NPY_MIN_LONGLONG, NPY_MAX_LONGLONG);
+    case NPY_ULONG: STORE_INTEGER(npy_ulong, 0, NPY_MAX_LONGLONG);
+    case NPY_ULONGLONG: STORE_INTEGER(npy_ulonglong, 0, NPY_MAX_LONGLONG);
+    default: return 0;
+    }
+}
+
+static int store_scalar(char *to, PyObject *value, const KernelScalar *scalar)
+{
+    if (scalar->numpy_type != NULL) {
+        if (Py_TYPE(value) != scalar->numpy_type) {
+            return 0;
+        }
+        PyArray_ScalarAsCtype(value, to);
+        return 1;
+    }
+    if (PyFloat_CheckExact(value)) {
+        return store_number(to, PyFloat_AS_DOUBLE(value), scalar->type);
+    }
+    if (!PyLong_CheckExact(value) && !PyBool_Check(value)) {
+        return 0;
+    }
+    if (scalar->type == NPY_DOUBLE || scalar->type == NPY_FLOAT) {
+        double number = PyLong_AsDouble(value);
+        if (number == -1.0 && PyErr_Occurred()) {
+            PyErr_Clear();
+            return 0;
+        }
+        return store_number(to, number, scalar->type);
+    }
+    int overflow;
+    npy_longlong number = PyLong_AsLongLongAndOverflow(value, &overflow);
+    return overflow ? 0 : store_integer(to, number, scalar->type);
+}
+
+/* The shape in common; -1: these do not broadcast, or there are too many axes. */
+static int common_shape(const Kernel *kernel, PyObject *const *args, npy_intp *shape)
+{
+    int ndim = 0;
+    for (int i = 0; i < kernel->n_operands; i++) {
+        PyArrayObject *array = (PyArrayObject *)args[kernel->operands[i].argument];
+        if (PyArray_NDIM(array) > ndim) {
+            ndim = PyArray_NDIM(array);
+        }
+    }
+    if (ndim > MAX_DIMS) {
+        return -1;
+    }
+    for (int axis = 0; axis < ndim; axis++) {
+        shape[axis] = 1;
+    }
+    for (int i = 0; i < kernel->n_operands; i++) {
+        PyArrayObject *array = (PyArrayObject *)args[kernel->operands[i].argument];
+        npy_intp *to = shape + ndim - PyArray_NDIM(array);
+        for (int axis = 0; axis < PyArray_NDIM(array); axis++) {
+            npy_intp size = PyArray_DIM(array, axis);
+            if (to[axis] == 1) {
+                to[axis] = size;
+            }
+            else if (size != 1 && size != to[axis]) {
+                return -1;
+            }
+        }
+    }
+    return ndim;
+}
+
+/* Whether all arrays of the run lie as Fortran has them, so that results do. */
+static bool is_fortran(const Kernel *kernel, PyObject *const *args, int ndim, const npy_intp *shape)
+{
+    bool found = false;
+    for (int i = 0; i < kernel->n_operands; i++) {
+        PyArrayObject *array = (PyArrayObject *)args[kernel->operands[i].argument];
+        if (PyArray_NDIM(array) == 0) {
+            continue;
+        }
+        if (PyArray_NDIM(array) != ndim || !PyArray_IS_F_CONTIGUOUS(array) ||
+            PyArray_IS_C_CONTIGUOUS(array) ||
+            !PyArray_CompareLists(PyArray_DIMS(array), shape, ndim)) {
+            return false;
+        }
+        found = true;
+    }
+    return found;
+}
+
+/* Strides in the order of the run; 0 if results would not lie in C order, as NumPy's iterator goes by the operands' strides. */
+static int set_strides(Run *run, const Kernel *kernel, PyObject *const *args, int ndim,
+                       const npy_intp *shape)
+{
+    for (int i = 0; i < kernel->n_operands; i++) {
+        PyArrayObject *array = (PyArrayObject *)args[kernel->operands[i].argument];
+        Operand *operand = &run->operands[i];
+        int missing = ndim - PyArray_NDIM(array);
+        npy_intp before = NPY_MAX_INTP;
+        operand->data = PyArray_BYTES(array);
+        operand->itemsize = kernel->operands[i].itemsize;
+        for (int axis = 0; axis < ndim; axis++) {
+            int from = (run->fortran ? ndim - 1 - axis : axis) - missing;
+            npy_intp stride = 0;
+            if (from >= 0 && PyArray_DIM(array, from) != 1) {
+                stride = PyArray_STRIDE(array, from);
+            }
+            operand->strides[axis] = stride;
+            if (stride != 0) {
+                if (stride < 0 || stride > before) {
+                    return 0;
+                }
+                before = stride;
+            }
+        }
+    }
+    for (int axis = 0; axis < ndim; axis++) {
+        run->dims[axis] = shape[run->fortran ? ndim - 1 - axis : axis];
+    }
+    return 1;
+}
+
+/* Drops axes of one element and merges those that are one axis in all operands. */
+static void merge_axes(Run *run, int ndim)
+{
+    int last = -1;
+    for (int axis = 0; axis < ndim; axis++) {
+        if (run->dims[axis] == 1) {
+            continue;
+        }
+        bool merges = last >= 0;
+        for (int i = 0; merges && i < run->n_operands; i++) {
+            const npy_intp *strides = run->operands[i].strides;
+            merges = strides[last] == strides[axis] * run->dims[axis];
+        }
+        if (merges) {
+            run->dims[last] *= run->dims[axis];
+        }
+        else {
+            run->dims[++last] = run->dims[axis];
+        }
+        for (int i = 0; i < run->n_operands; i++) {
+            run->operands[i].strides[last] = run->operands[i].strides[axis];
+        }
+    }
+    if (last < 0) {                         /* one element */
+        run->dims[++last] = 1;
+        for (int i = 0; i < run->n_operands; i++) {
+            run->operands[i].strides[last] = 0;
+        }
+    }
+    run->ndim = last + 1;
+}
+
+/* How each operand is read: where it lies, or by blocks that are copied. Returns the bytes for these. */
+static size_t choose_way(Run *run)
+{
+    npy_intp width = run->kernel->width, chunk = run->kernel->chunk;
+    int inner = run->ndim - 1;
+    size_t room = 0;
+    bool whole = true, rows = true;
+    for (int i = 0; i < run->n_operands; i++) {
+        Operand *operand = &run->operands[i];
+        operand->whole = true;
+        operand->period = 0;
+        npy_intp expected = operand->itemsize;
+        for (int axis = inner; axis >= 0; axis--) {
+            operand->whole = operand->whole && operand->strides[axis] == expected;
+            expected *= run->dims[axis];
+        }
+        operand->whole = operand->whole || run->total == 1;
+        int leading = 0;
+        while (leading < run->ndim && operand->strides[leading] == 0) {
+            leading++;
+        }
+        if (leading > 0) {
+            operand->period = 1;
+            for (int axis = leading; axis < run->ndim; axis++) {
+                operand->period *= run->dims[axis];
+            }
+        }
+        whole = whole && operand->whole;
+        rows = rows && (operand->strides[inner] == operand->itemsize || operand->strides[inner] == 0);
+    }
+    run->by_rows = !whole && rows && run->ndim > 1 && run->dims[inner] >= SHORT_ROW &&
+                   run->dims[inner] >= width;
+    for (int i = 0; i < run->n_operands; i++) {
+        Operand *operand = &run->operands[i];
+        bool copied = run->by_rows ? operand->strides[inner] == 0 : !operand->whole;
+        operand->buffer = copied ? (char *)(room + 1) : NULL;
+        if (copied) {
+            room += (size_t)(chunk * operand->itemsize + 63) & ~(size_t)63;
+        }
+    }
+    return room;
+}
+
+static PyArrayObject *new_result(const Kernel *kernel, int i, int ndim, const npy_intp *shape,
+                                 bool fortran)
+{
+    PyArray_Descr *descr = kernel->results[i].descr;
+    Py_INCREF(descr);
+    return (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, descr, ndim, shape, NULL, NULL,
+                                                 fortran ? NPY_ARRAY_F_CONTIGUOUS : 0, NULL);
+}
+
+static int compute(Kernel *kernel, PyObject *const *args, PyArrayObject **results)
+{
+    npy_intp shape[MAX_DIMS];
+    Run run;
+    for (int i = 0; i < kernel->n_operands; i++) {
+        const KernelOperand *expected = &kernel->operands[i];
+        PyObject *value = args[expected->argument];
+        if (Py_TYPE(value) != &PyArray_Type) {
+            return 0;
+        }
+        PyArrayObject *array = (PyArrayObject *)value;
+        if (PyArray_TYPE(array) != expected->type || !PyArray_ISALIGNED(array) ||
+            !PyArray_ISNOTSWAPPED(array)) {
+            return 0;
+        }
+    }
+    for (int i = 0; i < kernel->n_scalars; i++) {
+        const KernelScalar *scalar = &kernel->scalars[i];
+        if (!store_scalar(run.scalars + i * KERNEL_SCALAR_SIZE, args[scalar->argument], scalar)) {
+            return 0;
+        }
+    }
+    int ndim = common_shape(kernel, args, shape);
+    if (ndim < 1) {
+        return 0;                           /* NumPy gives scalars there */
+    }
+    run.kernel = kernel;
+    run.n_operands = kernel->n_operands;
+    run.n_results = kernel->n_results;
+    run.flags = 0;
+    run.fortran = ndim > 1 && is_fortran(kernel, args, ndim, shape);
+    if (!set_strides(&run, kernel, args, ndim, shape)) {
+        return 0;
+    }
+    run.total = PyArray_MultiplyList(shape, ndim);
+    for (int i = 0; i < kernel->n_results; i++) {
+        results[i] = new_result(kernel, i, ndim, shape, run.fortran);
+        if (results[i] == NULL) {
+            return -1;
+        }
+        run.results[i] = PyArray_BYTES(results[i]);
+        run.result_size[i] = kernel->results[i].itemsize;
+    }
+    if (run.total == 0) {
+        return 1;
+    }
+    merge_axes(&run, ndim);
+    size_t room = choose_way(&run), padding = 0, got = 0;
+    for (int i = 0; i < run.n_operands; i++) {
+        padding += (size_t)(kernel->width * run.operands[i].itemsize);
+    }
+    for (int i = 0; i < run.n_results; i++) {
+        padding += (size_t)(kernel->width * run.result_size[i]);
+    }
+    size_t fixed = ((size_t)kernel->scratch + padding + 127) & ~(size_t)63;
+    char *memory = scratch_take(fixed + room + 64, &got);
+    if (memory == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    char *scratch = (char *)(((npy_uintp)memory + 63) & ~(npy_uintp)63);
+    for (int i = 0; i < run.n_operands; i++) {
+        if (run.operands[i].buffer != NULL) {
+            run.operands[i].buffer = scratch + fixed + ((npy_uintp)run.operands[i].buffer - 1);
+        }
+    }
+    int done = run_all(&run, scratch) < 0 ? -1 : 1;
+    scratch_give(memory, got);
+    if (done < 0) {
+        return -1;
+    }
+    if (PyErr_Occurred()) {                 /* a loop of NumPy's took the GIL to say so */
+        PyErr_Clear();
+        return 0;
+    }
+    if (run.flags != 0 && kernel->checks_flags) {
+        int matter = flags_matter(run.flags);
+        return matter < 0 ? -1 : !matter;
+    }
+    return 1;
+}
+
+/* ---- Kernel ---------------------------------------------------------------------------------- */
+
+/* A kernel that NumPy has to do again so often is not asked any more. */
+#define FALLS_BACK_TOO_OFTEN 16
+
+static PyObject *Kernel_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    Kernel *kernel = (Kernel *)self;
+    PyArrayObject *results[KERNEL_RESULTS] = {NULL};
+    if (kwnames == NULL && PyVectorcall_NARGS(nargsf) == kernel->n_arguments && !kernel->off) {
+        kernel->calls++;
+        int done = compute(kernel, args, results);
+        if (done > 0) {
+            if (kernel->n_results == 1) {
+                return (PyObject *)results[0];
+            }
+            PyObject *all = PyTuple_New(kernel->n_results);
+            for (int i = 0; i < kernel->n_results; i++) {
+                if (all == NULL) {
+                    Py_DECREF(results[i]);
+                }
+                else {
+                    PyTuple_SET_ITEM(all, i, (PyObject *)results[i]);
+                }
+            }
+            return all;
+        }
+        for (int i = 0; i < kernel->n_results; i++) {
+            Py_XDECREF(results[i]);
+        }
+        if (done < 0) {
+            return NULL;
+        }
+        kernel->fell_back++;
+        if (kernel->fell_back >= FALLS_BACK_TOO_OFTEN && kernel->fell_back * 2 > kernel->calls) {
+            kernel->off = 1;
+        }
+    }
+    size_t given = (size_t)PyVectorcall_NARGS(nargsf);
+    if (kwnames == NULL && given == (size_t)kernel->n_arguments) {
+        given = (size_t)kernel->n_fallback;  /* the rest are sizes, which it reads itself */
+    }
+    return PyObject_Vectorcall(kernel->fallback, args, given, kwnames);
+}
+
+static int read_operands(Kernel *kernel, PyObject *given)
+{
+    Py_ssize_t n = PyTuple_GET_SIZE(given);
+    if (n < 1 || n > KERNEL_OPERANDS) {
+        PyErr_SetString(PyExc_ValueError, "Kernel: too many operands, or none");
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        KernelOperand *operand = &kernel->operands[i];
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(given, i), "ii", &operand->argument,
+                              &operand->type)) {
+            return -1;
+        }
+        PyArray_Descr *descr = PyArray_DescrFromType(operand->type);
+        if (descr == NULL) {
+            return -1;
+        }
+        operand->itemsize = PyDataType_ELSIZE(descr);
+        Py_DECREF(descr);
+        if (operand->argument < 0 || operand->argument >= kernel->n_arguments) {
+            PyErr_SetString(PyExc_ValueError, "Kernel: no such argument");
+            return -1;
+        }
+    }
+    kernel->n_operands = (int)n;
+    return 0;
+}
+
+static int read_scalars(Kernel *kernel, PyObject *given)
+{
+    Py_ssize_t n = PyTuple_GET_SIZE(given);
+    if (n > KERNEL_SCALARS) {
+        PyErr_SetString(PyExc_ValueError, "Kernel: too many scalars");
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        KernelScalar *scalar = &kernel->scalars[i];
+        int is_numpy;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(given, i), "iip", &scalar->argument, &scalar->type,
+                              &is_numpy)) {
+            return -1;
+        }
+        if (scalar->argument < 0 || scalar->argument >= kernel->n_arguments) {
+            PyErr_SetString(PyExc_ValueError, "Kernel: no such argument");
+            return -1;
+        }
+        if (is_numpy) {
+            /* The static types of NumPy's scalars. */
+            PyObject *type = PyArray_TypeObjectFromType(scalar->type);
+            if (type == NULL) {
+                return -1;
+            }
+            scalar->numpy_type = (PyTypeObject *)type;
+        }
+    }
+    kernel->n_scalars = (int)n;
+    return 0;
+}
+
+static int read_results(Kernel *kernel, PyObject *given)
+{
+    Py_ssize_t n = PyTuple_GET_SIZE(given);
+    if (n < 1 || n > KERNEL_RESULTS) {
+        PyErr_SetString(PyExc_ValueError, "Kernel: too many results, or none");
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        long type = PyLong_AsLong(PyTuple_GET_ITEM(given, i));
+        if (type == -1 && PyErr_Occurred()) {
+            return -1;
+        }
+        kernel->results[i].descr = PyArray_DescrFromType((int)type);
+        if (kernel->results[i].descr == NULL) {
+            return -1;
+        }
+        kernel->results[i].itemsize = PyDataType_ELSIZE(kernel->results[i].descr);
+        kernel->n_results = (int)i + 1;
+    }
+    return 0;
+}
+
+static int read_loops(Kernel *kernel, PyObject *given)
+{
+    Py_ssize_t n = PyTuple_GET_SIZE(given);
+    kernel->loops = PyMem_Calloc((size_t)n + 1, sizeof(void *));
+    if (kernel->loops == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        kernel->loops[i] = PyLong_AsVoidPtr(PyTuple_GET_ITEM(given, i));
+        if (kernel->loops[i] == NULL && PyErr_Occurred()) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static PyObject *Kernel_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"run", "owner", "fallback", "n_arguments", "n_fallback", "operands", "scalars",
+                            "results", "loops", "width", "block", "scratch", "checks_flags",
+                            "warns_here", NULL};
+    PyObject *address, *owner, *fallback, *operands, *scalars, *results, *loops;
+    int n_arguments, n_fallback, checks_flags, warns_here;
+    Py_ssize_t width, block, scratch;
+    if (!PyArg_ParseTupleAndKeywords(
+            args, kwargs, "O!OOiiO!O!O!O!nnnpp:Kernel", names, &PyLong_Type, &address, &owner,
+            &fallback, &n_arguments, &n_fallback, &PyTuple_Type, &operands, &PyTuple_Type, &scalars,
+            &PyTuple_Type, &results, &PyTuple_Type, &loops, &width, &block, &scratch,
+            &checks_flags, &warns_here)) {
+        return NULL;
+    }
+    if (n_fallback < 0 || n_fallback > n_arguments || width < 1 || block < width || scratch < 0 || !PyCallable_Check(fallback)) {
+        PyErr_SetString(PyExc_ValueError, "Kernel: width, block, scratch or fallback");
+        return NULL;
+    }
+    Kernel *kernel = (Kernel *)type->tp_alloc(type, 0);
+    if (kernel == NULL) {
+        return NULL;
+    }
+    kernel->vectorcall = Kernel_call;
+    kernel->owner = Py_NewRef(owner);
+    kernel->fallback = Py_NewRef(fallback);
+    kernel->n_arguments = n_arguments;
+    kernel->n_fallback = n_fallback;
+    kernel->width = width;
+    kernel->block = block;
+    kernel->chunk = block < KERNEL_CHUNK ? block : width > KERNEL_CHUNK ? width : KERNEL_CHUNK;
+    kernel->scratch = (scratch + 63) & ~(npy_intp)63;
+    kernel->checks_flags = (char)checks_flags;
+    kernel->warns_here = (char)warns_here;
+    kernel->run = (kernel_run)(npy_uintp)PyLong_AsVoidPtr(address);
+    if (kernel->run == NULL || read_operands(kernel, operands) < 0 ||
+        read_scalars(kernel, scalars) < 0 || read_results(kernel, results) < 0 ||
+        read_loops(kernel, loops) < 0) {
+        if (!PyErr_Occurred()) {
+            PyErr_SetString(PyExc_ValueError, "Kernel: no machine code");
+        }
+        Py_DECREF(kernel);
+        return NULL;
+    }
+    return (PyObject *)kernel;
+}
+
+static int Kernel_traverse(Kernel *self, visitproc visit, void *arg)
+{
+    Py_VISIT(self->owner);
+    Py_VISIT(self->fallback);
+    return 0;
+}
+
+static int Kernel_clear(Kernel *self)
+{
+    Py_CLEAR(self->fallback);
+    Py_CLEAR(self->owner);
+    self->off = 1;
+    return 0;
+}
+
+static void Kernel_dealloc(Kernel *self)
+{
+    PyObject_GC_UnTrack(self);
+    for (int i = 0; i < self->n_results; i++) {
+        Py_XDECREF(self->results[i].descr);
+    }
+    for (int i = 0; i < self->n_scalars; i++) {
+        Py_XDECREF(self->scalars[i].numpy_type);
+    }
+    PyMem_Free(self->loops);
+    Kernel_clear(self);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+static PyMemberDef Kernel_members[] = {
+    {"calls", T_PYSSIZET, offsetof(Kernel, calls), READONLY, "How often the kernel was asked."},
+    {"fell_back", T_PYSSIZET, offsetof(Kernel, fell_back), READONLY,
+     "Of these, how often NumPy had to do it."},
+    {"off", T_BOOL, offsetof(Kernel, off), READONLY, "Given up: NumPy does it always."},
+    {"fallback", T_OBJECT, offsetof(Kernel, fallback), READONLY, "The same calls in NumPy."},
+    {"warns_here", T_BOOL, offsetof(Kernel, warns_here), READONLY,
+     "Whether a warning of the fallback belongs to a frame whose warnings raise."},
+    {NULL}};
+
+PyTypeObject BcjitKernel_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "bcjit._core.Kernel",
+    .tp_doc = "Machine code for the elements of arrays, as a callable over arrays.",
+    .tp_basicsize = sizeof(Kernel),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+    .tp_new = Kernel_new,
+    .tp_dealloc = (destructor)Kernel_dealloc,
+    .tp_traverse = (traverseproc)Kernel_traverse,
+    .tp_clear = (inquiry)Kernel_clear,
+    .tp_call = PyVectorcall_Call,
+    .tp_vectorcall_offset = offsetof(Kernel, vectorcall),
+    .tp_members = Kernel_members,
+};
+
+/* ufunc_loop(ufunc, index) -> (address, address of its data) of an inner loop of a ufunc. */
+PyObject *bcjit_ufunc_loop(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *given;
+    int index;
+    if (!PyArg_ParseTuple(args, "Oi:ufunc_loop", &given, &index)) {
+        return NULL;
+    }
+    if (!PyObject_TypeCheck(given, &PyUFunc_Type)) {
+        PyErr_SetString(PyExc_TypeError, "ufunc_loop: a ufunc is expected");
+        return NULL;
+    }
+    PyUFuncObject *ufunc = (PyUFuncObject *)given;
+    if (index < 0 || index >= ufunc->ntypes || ufunc->functions == NULL) {
+        PyErr_SetString(PyExc_ValueError, "ufunc_loop: no such loop");
+        return NULL;
+    }
+    void *data = ufunc->data == NULL ? NULL : (void *)ufunc->data[index];
+    return Py_BuildValue("NN", PyLong_FromVoidPtr((void *)(npy_uintp)ufunc->functions[index]),
+                         PyLong_FromVoidPtr(data));
+}
+
+int bcjit_kernel_init(PyObject *module)
+{
+    if (PyArray_ImportNumPyAPI() < 0 || PyUFunc_ImportUFuncAPI() < 0) {
+        return -1;
+    }
+    return PyModule_AddType(module, &BcjitKernel_Type);
+}
