@@ -18,6 +18,44 @@ def check_support() -> str | None:
 def bound_special(*call: Callable[..., object]) -> Callable[..., object]:
     """The method that a call of ``function`` with ``self``, if any, in front would call: ``([self,] function)``."""
 
+def set_flags_test(test: Callable[[int], bool] | None) -> None:
+    """Say what tells whether NumPy would say something of the flags that kernels raise: bits 1 divide, 2 over, 4 under, 8 invalid."""
+
+def ufunc_loop(ufunc: object, index: int) -> tuple[int, int]:
+    """The addresses of an inner loop of a ufunc and of its data."""
+
+class Kernel:
+    """Machine code for the elements of arrays, as a callable over arrays; where it is not for what it gets, ``fallback`` is called.
+
+    The arguments: arrays, then numbers, of which the fallback takes the first ``n_fallback``. ``operands``: (argument, type number) of
+    each array; ``scalars``: (argument, type number, whether it is a NumPy scalar) of each number; ``results``: type numbers;
+    ``loops``: addresses that the code is handed.
+    """
+
+    def __init__(
+        self,
+        run: int,
+        owner: object,
+        fallback: Callable[..., object],
+        n_arguments: int,
+        n_fallback: int,
+        operands: tuple[tuple[int, int], ...],
+        scalars: tuple[tuple[int, int, bool], ...],
+        results: tuple[int, ...],
+        loops: tuple[int, ...],
+        width: int,
+        block: int,
+        scratch: int,
+        checks_flags: bool,
+        warns_here: bool,
+    ) -> None: ...
+    calls: int
+    fell_back: int
+    off: bool
+    fallback: Callable[..., object]
+    warns_here: bool
+    def __call__(self, *args: object) -> object: ...
+
 class GuardTree:
     def __init__(self, spec: tuple[object, ...]) -> None: ...
     def check(self, values: _Values, func: FunctionType, closure: _Closure) -> int:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import importlib.metadata
 import io
+from functools import cache
 from importlib.metadata import EntryPoint
 
 import numpy as np
 import pytest
 
-from bcjit import backends
-from bcjit.backends import registry
+from bcjit import backends, ops
+from bcjit.backends import choice, registry
 from bcjit.errors import ArgumentError, ArgumentTypeError, BackendError, BackendNotFoundError
 from bcjit.fx_graph import Graph
+from bcjit.logs import forget_once
 from bcjit.meta import ArrayMeta
 
 VECTOR = ArrayMeta((3,), np.dtype(float))
@@ -46,7 +48,7 @@ def entry_points(monkeypatch):
     return add
 
 
-@pytest.mark.parametrize("name", ["auto", "eager", "print"])
+@pytest.mark.parametrize("name", ["auto", "eager", "native", "print"])
 def test_builtin_backend_runs_the_graph(name, capsys):
     x = np.arange(3.0)
     (result,) = backends.get_backend(name)(sample_graph(), (x,))(x)
@@ -55,7 +57,7 @@ def test_builtin_backend_runs_the_graph(name, capsys):
 
 def test_registered_backend_is_listed_and_found():
     backends.register_backend("mine", mine)
-    assert backends.list_backends() == ["auto", "eager", "mine", "print"]
+    assert backends.list_backends() == ["auto", "eager", "mine", "native", "print"]
     assert backends.get_backend("mine") is mine
     assert backends.backend_name(mine) == "mine"
 
@@ -71,22 +73,50 @@ def test_callable_is_its_own_backend():
     assert backends.backend_name(mine) == "mine"
 
 
-def test_auto_is_eager_now():
-    assert backends.get_backend("auto") is backends.get_backend("eager")
-    assert backends.backend_name(backends.get_backend("auto")) == "eager"
+def kernels_of(backend):
+    x = np.ones(3)
+    graph = Graph()
+    node = graph.input("x", VECTOR)
+    inner = graph.call(np.add, (node, 1.0), meta=VECTOR, op=ops.lookup(np.add))
+    graph.output((graph.call(np.multiply, (inner, node), meta=VECTOR, op=ops.lookup(np.multiply)),))
+    function = backends.run_backend(backends.get_backend(backend), graph, (x,))
+    np.testing.assert_array_equal(function(x)[0], [2, 2, 2])
+    return getattr(function, "kernels", 0)
+
+
+def test_auto_is_native_where_llvm_is():
+    pytest.importorskip("llvmlite")
+    assert kernels_of("auto") == kernels_of("native") == 1
+    assert backends.backend_name(backends.get_backend("native")) == "native"
+
+
+@pytest.mark.parametrize("problem", ["missing", "broken"])
+def test_auto_is_eager_where_llvm_cannot_be_used(monkeypatch, caplog, problem):
+    if problem == "missing":
+        monkeypatch.setattr(choice, "has_llvm", lambda: False)
+    else:
+        monkeypatch.setattr(choice, "has_llvm", cache(lambda: True))
+        monkeypatch.setattr(choice, "native", broken)
+        forget_once()
+    assert kernels_of("auto") == 0
+    assert len(caplog.messages) == (problem == "broken")
+
+
+def broken(graph, example_inputs):
+    raise OSError("no such library")
 
 
 def test_unknown_name_lists_names_and_close_matches():
     with pytest.raises(BackendNotFoundError) as caught:
         backends.get_backend("eagr")
-    assert caught.value.known == ("auto", "eager", "print")
+    assert caught.value.known == ("auto", "eager", "native", "print")
     assert caught.value.similar == ("eager",)
 
 
 @pytest.mark.parametrize("wrong", [None, 3, ["eager"]])
 def test_wrong_kind_of_backend_says_what_is_expected(wrong):
     with pytest.raises(
-        ArgumentTypeError, match=r"backend: a name \(auto, eager, print\) or a callable"
+        ArgumentTypeError, match=r"backend: a name \(auto, eager, native, print\) or a callable"
     ):
         backends.get_backend(wrong)
 
@@ -104,13 +134,13 @@ def test_wrong_kind_of_backend_says_what_is_expected(wrong):
 def test_wrong_registration_says_why(name, backend, error, says):
     with pytest.raises(error, match=says):
         backends.register_backend(name, backend)
-    assert backends.list_backends() == ["auto", "eager", "print"]
+    assert backends.list_backends() == ["auto", "eager", "native", "print"]
 
 
 def test_entry_point_is_listed_without_import_and_loaded_on_use(entry_points):
     entry_points("theirs", "bcjit.backends.eager:eager")
     entry_points("broken", "no_such_module_of_anyone:backend")
-    assert backends.list_backends() == ["auto", "broken", "eager", "print", "theirs"]
+    assert backends.list_backends() == ["auto", "broken", "eager", "native", "print", "theirs"]
     assert backends.get_backend("theirs") is backends.eager
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import pytest
 from conformance import behaviour_cases, harness
 
+from bcjit.backends.choice import has_llvm
+
 # The case of subclasses makes an np.matrix.
 pytestmark = pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
 
@@ -16,6 +18,8 @@ TRANSFORMS = {
     "print": harness.compile_print,
     "reference": harness.compile_reference,
 }
+if has_llvm():
+    TRANSFORMS["native"] = harness.compile_native
 
 
 def _name(case: harness.Case) -> str:

@@ -13,6 +13,8 @@ import pytest
 from conftest import FULL
 
 import bcjit
+from bcjit.backends.choice import has_llvm
+from bcjit.backends.native import Native
 from bcjit.ops import all_ops
 from bcjit.ops.samples.values import DTYPES
 from bcjit.primitives import ReferenceBackend
@@ -32,6 +34,7 @@ PER_DTYPE = 3  # samples of a spelling, of different kinds
 BY_FLAGS = frozenset({"require", "asarray_chkfinite"})
 # What is writeable with a warning is read-only at the primitive level.
 WARN_OF_WRITES = frozenset({"broadcast_arrays", "meshgrid"})
+NATIVE = [(Native(smallest=1), 0)] if has_llvm() else []
 REACHED: dict[object, bool] = {}  # whether some graph of a spelling was lowered
 
 
@@ -187,7 +190,7 @@ def test_compiled_calls_equal_numpy(op, spelling):
     first = spelling is op.spellings[0]
     for dtype in DTYPES if FULL else SLICE + OF_FIRST_SPELLING * first:
         for one in chosen(op, spelling, dtype):
-            for backend, ulp in (("eager", 0), (reference, op.ulp)):
+            for backend, ulp in (("eager", 0), (reference, op.ulp), *NATIVE):
                 check(op, spelling, one, backend, ulp)
     REACHED[spelling.target] = bool(reference.lowered)
     # Some give no array, some are not captured (floors of captured nodes ask for those); but what is a graph is lowered.

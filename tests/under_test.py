@@ -11,6 +11,8 @@ import types
 import bcjit
 from bcjit.api import CompiledFunction, PlainFunction
 from bcjit.backends import PrintBackend
+from bcjit.backends.choice import has_llvm
+from bcjit.backends.native import Native
 from bcjit.backends.testing import CountingBackend, FailingBackend
 from bcjit.bytecode import decode
 from bcjit.compiler import FunctionCompiler
@@ -44,6 +46,11 @@ def compile_counting(fn):
 def compile_reference(fn):
     """Compile to the primitive level, each primitive run by NumPy."""
     return _compile(fn, ReferenceBackend())
+
+
+def compile_native(fn):
+    """Compile with machine code for whatever one call or more of a graph allow."""
+    return _compile(fn, Native(smallest=1))
 
 
 def compile_failing(fn, at):
@@ -126,3 +133,5 @@ TRANSFORMS = {
     "counting": compile_counting,
     "reference": compile_reference,
 }
+if has_llvm():
+    TRANSFORMS["native"] = compile_native

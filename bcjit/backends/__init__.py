@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from bcjit.backends import choice
 from bcjit.backends.eager import eager
 from bcjit.backends.print_backend import PrintBackend
 from bcjit.backends.registry import (
@@ -32,8 +33,9 @@ __all__ = [
     "run_backend",
 ]
 
-# "auto" chooses; until there are faster backends it is eager.
-BUILTIN: Final[dict[str, Backend]] = {"auto": eager, "eager": eager, "print": PrintBackend()}
+BUILTIN: Final[dict[str, Backend]] = {
+    "auto": choice.auto, "eager": eager, "native": choice.native, "print": PrintBackend(),
+}  # fmt: skip
 
 for _name, _backend in BUILTIN.items():
     add_builtin(_name, _backend)

@@ -349,7 +349,11 @@ def warns_here(node: Node) -> bool:
         return target.__name__ not in PYTHON_METHODS or _is_reduction(node)
     known = (BuiltinFunctionType, MethodWrapperType, operator.attrgetter, np.ufunc)
     # A kernel says it of the calls it stands for.
-    return isinstance(target, known) or _is_reduction(node) or getattr(target, "warns_here", None) is True
+    return (
+        isinstance(target, known)
+        or _is_reduction(node)
+        or getattr(target, "warns_here", None) is True
+    )
 
 
 def _is_reduction(node: Node) -> bool:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import bcjit
+from bcjit.backends.native import Native
 from bcjit.primitives import ReferenceBackend
 
 from . import behaviour_cases
@@ -73,6 +74,11 @@ def compile_print(function: Function) -> Function:
 def compile_reference(function: Function) -> Function:
     """Compile to the primitive level, each primitive run by NumPy."""
     return bcjit.compile(function, backend=ReferenceBackend())
+
+
+def compile_native(function: Function) -> Function:
+    """Compile with machine code for whatever a graph allows."""
+    return bcjit.compile(function, backend=Native(smallest=1))
 
 
 def identity(function: Function) -> Function:

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from bcjit import _core
 from bcjit.backends.native.build import build
@@ -17,7 +17,7 @@ from bcjit.backends.native.flags import flags_matter
 if TYPE_CHECKING:
     from bcjit.fx_graph import Graph, GraphFunction
 
-__all__ = ["Native"]
+__all__ = ["NATIVE", "Native"]
 
 
 class Native:
@@ -43,3 +43,6 @@ class Native:
         function.__dict__["kernels"] = len(made.kernels)
         function.__dict__["compile_seconds"] = tuple(one.seconds for one in made.kernels)
         return function
+
+
+NATIVE: Final = Native()

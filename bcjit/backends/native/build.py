@@ -13,11 +13,11 @@ from bcjit.backends.native.compiled import Compiled, compiled
 from bcjit.backends.native.groups import Group, groups
 from bcjit.backends.native.program import Program, loop_of, raises_flags
 from bcjit.backends.native.scalars import Apply, Constant, Element, Item, Leaf, Number
-from bcjit.fx_graph import Graph, Node
+from bcjit.fx_graph import Graph, Node, map_operand, returning_value
 from bcjit.fx_graph.expressions import warns_here
 from bcjit.fx_graph.extract import copy_graph, extract
 from bcjit.meta import ArrayMeta
-from bcjit.records import dataclass
+from bcjit.records import dataclass, replace
 
 if TYPE_CHECKING:
     from bcjit.dims import Expr
@@ -55,11 +55,12 @@ def build(graph: Graph, smallest: int) -> Built:
     resumes = any(node.visible for node in copy.all_calls)
     made: list[Compiled] = []
     for one in tuple(copy.nested()):
+        moved: dict[Node, Node] = {}  # results of calls that are in kernels now
         for group in groups(one, in_place=resumes, smallest=smallest):
-            kernel = _Kernel.of(one, group)
+            kernel = _Kernel.of(one, group, moved)
             if kernel is not None:
                 made.append(kernel.code)
-                kernel.put(origin)
+                moved |= kernel.put(origin)
     return Built(copy, origin, tuple(made))
 
 
@@ -90,7 +91,9 @@ class _Inputs:
         key = leaf.source, leaf.dtype
         if key not in self.numbers:
             self.numbers[key] = Number(len(self.numbers), leaf.dtype)
-            self.number_rows.append((place, leaf.dtype.num, meta is not None and isinstance(meta, ArrayMeta)))
+            self.number_rows.append(
+                (place, leaf.dtype.num, meta is not None and isinstance(meta, ArrayMeta))
+            )
         return self.numbers[key]
 
 
@@ -105,7 +108,7 @@ class _Kernel:
     code: Compiled
 
     @classmethod
-    def of(cls, graph: Graph, group: Group) -> _Kernel | None:
+    def of(cls, graph: Graph, group: Group, moved: dict[Node, Node]) -> _Kernel | None:
         """Return the kernel of a group, None where it has more of something than a kernel can have."""
         taken = extract(graph, group.nodes, group.results)
         inputs = _Inputs(taken.inputs)
@@ -119,8 +122,9 @@ class _Kernel:
             if isinstance(item, Leaf):
                 source = item.source
                 inner = items.get(source) if isinstance(source, Node) else None
-                constant = _constant(source)
-                made = inner or constant or inputs.item(item)
+                if inner is None and isinstance(source, Node) and source in moved:
+                    source = moved[source]
+                made = inner or _constant(source) or inputs.item(replace(item, source=source))
             elif isinstance(item, Apply):
                 made = Apply(item.function, item.dtypes, tuple(map(bound, item.operands)))
             memo[item] = made
@@ -132,7 +136,8 @@ class _Kernel:
         if not 0 < len(inputs.operands) <= _OPERANDS or len(results) > _RESULTS:
             return None
         if len(inputs.numbers) > _NUMBERS or any(
-            number.dtype.kind not in _NUMBER_KINDS or number.dtype.char in "eg" for number in inputs.numbers.values()
+            number.dtype.kind not in _NUMBER_KINDS or number.dtype.char in "eg"
+            for number in inputs.numbers.values()
         ):
             return None
         program = Program(
@@ -141,10 +146,14 @@ class _Kernel:
             tuple(number.dtype for number in inputs.numbers.values()),
         )
         code = compiled(program)
-        fallback = taken.graph.to_callable()
+        fallback: Callable[..., object] = taken.graph.to_callable()
         if len(results) == 1:
             fallback = _single(fallback)
-        loops = [address for item in code.emitted.loops for address in cast("tuple[int, int]", loop_of(item.function, item.dtypes))]
+        loops = [
+            address
+            for item in code.emitted.loops
+            for address in cast("tuple[int, int]", loop_of(item.function, item.dtypes))
+        ]
         target = _core.Kernel(
             code.address, code.library, fallback, len(inputs.arguments), len(taken.inputs),
             tuple(inputs.operand_rows), tuple(inputs.number_rows),
@@ -154,8 +163,11 @@ class _Kernel:
         )  # fmt: skip
         return cls(graph, group, tuple(inputs.arguments), target, code)
 
-    def put(self, origin: dict[Node, Node]) -> None:
-        """Have the graph call the kernel instead: as its first call, which keeps its place and what a failure there means."""
+    def put(self, origin: dict[Node, Node]) -> dict[Node, Node]:
+        """Have the graph call the kernel instead: as its first call, which keeps its place and what a failure there means.
+
+        Returns what gives each result now.
+        """
         graph, (first, *others) = self.graph, self.group.nodes
         results = self.group.results
         metas = tuple(node.meta[0] for node in results)
@@ -164,7 +176,15 @@ class _Kernel:
         multi = len(results) > 1
         if multi:
             made = {
-                node: graph.call(operator.getitem, (first, i), meta=node.meta[0], can_fail=False, name=node.name, line=node.line, before=after)
+                node: graph.call(
+                    operator.getitem,
+                    (first, i),
+                    meta=node.meta[0],
+                    can_fail=False,
+                    name=node.name,
+                    line=node.line,
+                    before=after,
+                )
                 for i, node in enumerate(results)
             }
         else:
@@ -174,10 +194,7 @@ class _Kernel:
             if new is node:
                 continue
             _hand_on(graph, node, new, keep={*made.values(), first})
-            if node is not first:
-                origin[new] = origin[node]
-            else:
-                origin[new] = origin[node]
+            origin[new] = origin[node]
         for node in reversed(others):
             graph.set_operands(node, ())
         graph.set_operands(first, self.arguments)
@@ -190,6 +207,7 @@ class _Kernel:
         if multi:
             graph.keep.discard(first)
         self._move(first, after, list(made.values()) if multi else [])
+        return made
 
     def _place(self) -> Node:
         """Return the node before which the kernel stands: behind all that it takes, and not before its first call."""
@@ -216,9 +234,7 @@ class _Kernel:
         self.graph.reorder([*head, *moved, *late, *tail])
 
 
-def _single(function: Callable[..., tuple[object, ...]]) -> Callable[..., object]:
-    from bcjit.fx_graph import returning_value
-
+def _single(function: Callable[..., object]) -> Callable[..., object]:
     single = returning_value(function)
     assert single is not None
     return single
@@ -244,8 +260,6 @@ def _hand_on(graph: Graph, old: Node, new: Node, keep: set[Node]) -> None:
 
 
 def _swap(graph: Graph, user: Node, old: Node, new: Node) -> None:
-    from bcjit.fx_graph import map_operand
-
     def other(leaf: object) -> object:
         return new if leaf is old else leaf
 

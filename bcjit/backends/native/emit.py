@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from bcjit.backends.native.program import Program
-from bcjit.backends.native.rules import rule_of
+from bcjit.backends.native.rules import Rule, rule_of
 from bcjit.backends.native.scalars import Apply, Constant, Element, Item, Number
 from bcjit.backends.native.text import Text, Vector, element_type, memory_type, scalar_text
 from bcjit.records import dataclass
@@ -143,7 +143,11 @@ class _Emitter:
         found: dict[Item, int] = {}
         for item in self.items:
             found[item] = max(
-                (self._moment(user) for user in self.items if isinstance(user, Apply) and item in user.operands),
+                (
+                    self._moment(user)
+                    for user in self.items
+                    if isinstance(user, Apply) and item in user.operands
+                ),
                 default=self._moment(item),
             )
         return found
@@ -176,10 +180,14 @@ class _Emitter:
                 if self.stage[item] == stage:
                     self._call(item)
         t.emit("ret void")
-        return Emitted(self._function(attributes), self.width, self.block, self.scratch, tuple(self.by_loop))
+        return Emitted(
+            self._function(attributes), self.width, self.block, self.scratch, tuple(self.by_loop)
+        )
 
     def _function(self, attributes: str) -> str:
-        head = "define void @kernel(ptr noalias %data, ptr %scalars, ptr %loops, i64 %n, ptr %scratch)"
+        head = (
+            "define void @kernel(ptr noalias %data, ptr %scalars, ptr %loops, i64 %n, ptr %scratch)"
+        )
         declared = "\n".join(self.t.declared)
         body = "\n".join(self.t.lines)
         return f"{declared}\n{head} {attributes} {{\n{body}\n}}\n"
@@ -187,7 +195,11 @@ class _Emitter:
     def _number(self, item: Number | Constant) -> None:
         """Have a number in all elements of a vector, and where a loop reads it."""
         t = self.t
-        read = any(_is_loop(user) and item in user.operands for user in self.items if isinstance(user, Apply))
+        read = any(
+            _is_loop(user) and item in user.operands
+            for user in self.items
+            if isinstance(user, Apply)
+        )
         if isinstance(item, Number):
             place = t.value(f"getelementptr i8, ptr %scalars, i64 {item.slot * _SCALAR_SIZE}")
             self.slots[item] = place
@@ -220,7 +232,9 @@ class _Emitter:
         return self.t.value(f"getelementptr i8, ptr %scratch, i64 {offset}")
 
     def _at(self, item: Item) -> str:
-        return self.t.value(f"getelementptr {memory_type(item.dtype)}, ptr {self._memory(item)}, i64 %i{self.number}")
+        return self.t.value(
+            f"getelementptr {memory_type(item.dtype)}, ptr {self._memory(item)}, i64 %i{self.number}"
+        )
 
     def _stage(self, number: int) -> None:
         """One loop over vectors: what is computed in a stage and needed behind it, and results that are there already."""
@@ -279,12 +293,18 @@ class _Emitter:
             t.emit(f"store ptr {pointer}, ptr {at}")
             at = t.value(f"getelementptr i64, ptr {self.steps}, i64 {place}")
             t.emit(f"store i64 {step}, ptr {at}")
-        loop = t.value(f"load ptr, ptr {t.value(f'getelementptr ptr, ptr %loops, i64 {2 * index}')}")
-        data = t.value(f"load ptr, ptr {t.value(f'getelementptr ptr, ptr %loops, i64 {2 * index + 1}')}")
-        t.emit(f"call void {loop}(ptr {self.pointers}, ptr {self.count}, ptr {self.steps}, ptr {data})")
+        loop = t.value(
+            f"load ptr, ptr {t.value(f'getelementptr ptr, ptr %loops, i64 {2 * index}')}"
+        )
+        data = t.value(
+            f"load ptr, ptr {t.value(f'getelementptr ptr, ptr %loops, i64 {2 * index + 1}')}"
+        )
+        t.emit(
+            f"call void {loop}(ptr {self.pointers}, ptr {self.count}, ptr {self.steps}, ptr {data})"
+        )
 
 
-def _rule(item: Apply) -> object:
+def _rule(item: Apply) -> Rule | None:
     return rule_of(item.function.name, item.dtypes)
 
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 import itertools
 import threading
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from bcjit.lazy import Later
 from bcjit.records import dataclass
 
-if TYPE_CHECKING:
-    import llvmlite.binding as llvm
-else:
-    llvm = None
+# An extra, without types of its own: read when the first kernel is compiled.
+llvmlite: Any = Later("llvmlite")
+llvm: Any = Later("llvmlite.binding")
 
-__all__ = ["Machine", "Loaded", "machine"]
+__all__ = ["Loaded", "Machine", "machine"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,6 @@ class Machine:
     """
 
     def __init__(self) -> None:
-        import llvmlite
-        import llvmlite.binding as llvm
-
-        self.llvm: Any = llvm
         for ready in (llvm.initialize_native_target, llvm.initialize_native_asmprinter):
             ready()
         features = llvm.get_host_cpu_features()
@@ -54,7 +50,9 @@ class Machine:
         )
         self.layout = str(self.target.target_data)
         self.name = f"{target.triple} {processor} {features.flatten()}"
-        self.version = f"llvmlite {llvmlite.__version__} LLVM {'.'.join(map(str, llvm.llvm_version_info))}"
+        self.version = (
+            f"llvmlite {llvmlite.__version__} LLVM {'.'.join(map(str, llvm.llvm_version_info))}"
+        )
         self.vector_bytes = _vector_bytes(features)
         self.jit: Any = llvm.create_lljit_compiler(self.target)
         self._names = itertools.count()
@@ -62,7 +60,6 @@ class Machine:
 
     def compile(self, text: str) -> bytes:
         """Return the object file of a module's text."""
-        llvm = self.llvm
         with self._lock:
             module = llvm.parse_assembly(text)
             module.triple = self.target.triple
@@ -79,7 +76,7 @@ class Machine:
         with self._lock:
             name = f"kernel{next(self._names)}"
             library = (
-                self.llvm.JITLibraryBuilder()
+                llvm.JITLibraryBuilder()
                 .add_object_img(image)
                 .export_symbol("kernel")
                 .link(self.jit, name)

@@ -14,5 +14,5 @@ _BITS: Final = {"divide": 1, "over": 2, "under": 4, "invalid": 8}
 
 def flags_matter(flags: int) -> bool:
     """Whether one of these flags is not ignored by NumPy's present error state."""
-    state = np.geterr()
+    state = dict(np.geterr())
     return any(flags & bit and state[kind] != "ignore" for kind, bit in _BITS.items())

@@ -7,7 +7,7 @@ first call stands, so that a value is never there later than it was.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from bcjit.backends.native.program import can_compute
@@ -63,11 +63,11 @@ def _between_effects(graph: Graph) -> list[list[Node]]:
     return [run for run in runs if run]
 
 
-def _of_run(
-    graph: Graph, run: Sequence[Node], *, in_place: bool, smallest: int
-) -> list[Group]:
+def _of_run(graph: Graph, run: Sequence[Node], *, in_place: bool, smallest: int) -> list[Group]:
     items = {}
     for node in run:
+        if not node.users and node not in graph.keep:
+            continue  # it is there for what it may raise or warn of
         item = traced(node)
         if item is not None and can_compute(item):
             items[node] = item
@@ -98,7 +98,9 @@ def _of_run(
         results = tuple(
             node
             for node in nodes
-            if node in graph.keep or node in needed or any(user not in inside for user in node.users)
+            if node in graph.keep
+            or node in needed
+            or any(user not in inside for user in node.users)
         )
         made.append(Group(tuple(nodes), {node: items[node] for node in nodes}, results))
     return made
@@ -112,7 +114,7 @@ def _shape(node: Node) -> tuple[Dim, ...]:
 
 def _joined(
     node: Node,
-    used: Collection[Node],
+    used: set[Node],
     of: dict[Node, int],
     members: list[list[Node]],
     waits: dict[Node, set[Node]],
@@ -122,7 +124,7 @@ def _joined(
 ) -> int | None:
     """Return the group that a call joins: one whose results it uses, else one that uses the same operands."""
     candidates = [of[one] for one in used if one in of]
-    shared = {leaf for leaf in node.uses()}
+    shared = set(node.uses())
     for index in range(len(members) - 1, max(len(members) - 5, -1), -1):
         if index not in candidates and any(shared & set(one.uses()) for one in members[index]):
             candidates.append(index)
@@ -131,7 +133,7 @@ def _joined(
         inside = set(group)
         if len(group) >= LARGEST or _shape(group[0]) != _shape(node):
             continue
-        outside = used - inside
+        outside = used.difference(inside)
         # Something it needs waits for the group.
         if any(one in inside or waits[one] & inside for one in outside):
             continue
@@ -148,4 +150,3 @@ def _wait_together(group: Sequence[Node], waits: dict[Node, set[Node]]) -> None:
     grown = [node for node, on in waits.items() if on & inside or node in inside]
     for node in grown:
         waits[node] |= needed | (inside - {node})
-

@@ -89,7 +89,10 @@ def can_compute(item: Item) -> bool:
     """Whether a kernel can compute a function: by a rule, or by NumPy's loop in blocks."""
     if not isinstance(item, Apply):
         return True
-    if any(dtype.kind not in _KINDS or dtype.char in "gG" or not dtype.isnative for dtype in item.dtypes):
+    if any(
+        dtype.kind not in _KINDS or dtype.char in "gG" or not dtype.isnative
+        for dtype in item.dtypes
+    ):
         return False
     if has_rule(item.function.name, item.dtypes):
         return all(map(can_compute, item.operands))

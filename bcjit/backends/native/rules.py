@@ -233,7 +233,9 @@ _OF_X86: Final = frozenset({"maximum", "minimum", "clip"})
 
 def rule_of(name: str, dtypes: tuple[DType, ...]) -> Rule | None:
     """Return the rule of a scalar function for a loop, None if there is none."""
-    if any(dtype.kind not in "biuf" or dtype.itemsize > 8 or dtype.char in "eg" for dtype in dtypes):  # noqa: PLR2004 - bytes
+    if any(
+        dtype.kind not in "biuf" or dtype.itemsize > 8 or dtype.char in "eg" for dtype in dtypes
+    ):
         return None
     if name == "cast" and dtypes[0].kind == "f" and dtypes[1].kind in "iu":
         return None  # what is out of range is decided by the processor's instruction

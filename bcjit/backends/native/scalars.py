@@ -21,11 +21,10 @@ DType: TypeAlias = "np.dtype[Any]"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Leaf:
-    """A value from outside, by what stands for it there; `dtype` is None for a Python number, which takes that of its use."""
+    """A value from outside, by what stands for it there; a Python number has the dtype of its use."""
 
     source: object
-    dtype: DType | None
-    is_scalar: bool = False
+    dtype: DType
 
 
 @dataclass(frozen=True, slots=True, eq=False)

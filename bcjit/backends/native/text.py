@@ -134,11 +134,11 @@ def scalar_text(value: np.generic) -> str:
         return "1" if value else "0"
     if dtype.kind in "iu":
         return str(int(value))
-    if dtype.itemsize == 2:  # noqa: PLR2004 - bytes
+    if dtype.itemsize == 2:
         return f"0xH{int(value.view(np.uint16)):04X}"
     # A float32 is written as the double of the same value; NaN keep their bits.
     bits = struct.unpack("<Q", struct.pack("<d", float(value)))[0]
-    if dtype.itemsize == 4 and np.isnan(value):  # noqa: PLR2004 - bytes
+    if dtype.itemsize == 4 and np.isnan(value):
         own = int(value.view(np.uint32))
         bits = (own >> 31) << 63 | 0x7FF << 52 | (own & 0x7FFFFF) << 29
     return f"0x{bits:016X}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import builtins
 import operator
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NoReturn, TypeGuard, cast
 
 import numpy as np
@@ -106,7 +106,7 @@ def _leaf(node: Node) -> object:
     meta = node.meta[0]
     if isinstance(meta, ArrayMeta):
         constant = node.target if isinstance(node.target, np.generic) else None
-        leaf = Leaf(node, meta.dtype, meta.is_scalar)
+        leaf = Leaf(node, meta.dtype)
         return _Traced(
             meta.shape, meta.dtype, "same", is_scalar=meta.is_scalar, constant=constant, item=leaf
         )
@@ -182,7 +182,9 @@ class _Tracer(MetaEmitter):
     def _refuse(self, *_args: object, **_kwargs: object) -> NoReturn:
         raise _NotElementwise
 
-    reduce = arg_reduce = scan = contract = concat = gather = scatter = iota = sort = lib_call = draw = make = item = _refuse  # type: ignore[assignment]  # all alike
+    reduce = arg_reduce = scan = contract = concat = gather = scatter = iota = sort = lib_call = (
+        draw
+    ) = make = item = _refuse
 
 
 def _constant(value: object, dtype: DType) -> Constant:
