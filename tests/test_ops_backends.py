@@ -14,7 +14,7 @@ from conftest import FULL
 
 import bcjit
 from bcjit.backends.choice import has_llvm
-from bcjit.backends.native import Native
+from bcjit.backends.native.backend import Native
 from bcjit.ops import all_ops
 from bcjit.ops.samples.values import DTYPES
 from bcjit.primitives import ReferenceBackend

@@ -12,7 +12,7 @@ import bcjit
 from bcjit.api import CompiledFunction, PlainFunction
 from bcjit.backends import PrintBackend
 from bcjit.backends.choice import has_llvm
-from bcjit.backends.native import Native
+from bcjit.backends.native.backend import Native
 from bcjit.backends.testing import CountingBackend, FailingBackend
 from bcjit.bytecode import decode
 from bcjit.compiler import FunctionCompiler

@@ -12,11 +12,11 @@ from bcjit.lazy import Later
 from bcjit.logs import get_logger, once
 
 if TYPE_CHECKING:
-    from bcjit.backends import native as native_package
+    from bcjit.backends.native import backend as native_backend
     from bcjit.backends.registry import CompiledGraph
     from bcjit.fx_graph import Graph
 else:
-    native_package = Later("bcjit.backends.native")
+    native_backend = Later("bcjit.backends.native.backend")
 
 __all__ = ["auto", "has_llvm", "native"]
 
@@ -29,7 +29,7 @@ def has_llvm() -> bool:
 
 def native(graph: Graph, example_inputs: Sequence[object]) -> CompiledGraph:
     """Return the graph's function, groups of its calls compiled to machine code (extra ``native``)."""
-    return native_package.NATIVE(graph, example_inputs)
+    return native_backend.NATIVE(graph, example_inputs)
 
 
 def auto(graph: Graph, example_inputs: Sequence[object]) -> CompiledGraph:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import bcjit
-from bcjit.backends.native import Native
+from bcjit.backends.native.backend import Native
 from bcjit.primitives import ReferenceBackend
 
 from . import behaviour_cases

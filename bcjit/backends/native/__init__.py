@@ -2,47 +2,6 @@
 
 ``scalars`` is what a kernel computes for an element, ``tracing`` finds it for a call, ``groups`` says which calls become one kernel,
 ``program`` is what is compiled, ``rules`` and ``text`` write it as LLVM has it, ``emit`` a whole kernel, ``engine`` makes machine code,
-``build`` puts kernels into a graph.
+``build`` puts kernels into a graph, ``backend`` is the backend. Nothing is imported here: `bcjit.backends.choice` reads the package when it is
+first needed.
 """
-
-from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
-
-from bcjit import _core
-from bcjit.backends.native.build import build
-from bcjit.backends.native.flags import flags_matter
-
-if TYPE_CHECKING:
-    from bcjit.fx_graph import Graph, GraphFunction
-
-__all__ = ["NATIVE", "Native"]
-
-
-class Native:
-    """A backend that compiles groups of calls.
-
-    Parameters
-    ----------
-    smallest
-        The fewest calls of which a kernel is made.
-    """
-
-    optimizes = True
-
-    def __init__(self, smallest: int = 2) -> None:
-        self.smallest = smallest
-
-    def __call__(self, graph: Graph, example_inputs: Sequence[object]) -> GraphFunction:
-        """Return the graph's function, with kernels for groups of its calls."""
-        del example_inputs
-        _core.set_flags_test(flags_matter)
-        made = build(graph, self.smallest)
-        function = made.graph.to_callable(origin=made.origin)
-        function.__dict__["kernels"] = len(made.kernels)
-        function.__dict__["compile_seconds"] = tuple(one.seconds for one in made.kernels)
-        return function
-
-
-NATIVE: Final = Native()
