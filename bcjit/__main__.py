@@ -1,6 +1,7 @@
 """The command line, ``python -m bcjit``: one subcommand a table row; it checks words and leaves the work to others.
 
-``run`` runs a script with the hook on, ``bisect`` finds what makes it differ from plain Python, ``backends`` lists the backends, ``bench`` measures what calls and first calls cost here, and how fast whole programs are.
+``run`` runs a script with the hook on, ``bisect`` finds what makes it differ from plain Python, ``backends`` lists the backends, ``bench`` measures what calls and first calls cost here, and how fast whole programs are,
+``cache`` shows or empties the folder of compiled kernels.
 """
 
 from __future__ import annotations
@@ -69,6 +70,14 @@ def _parser() -> _Parser:
         "backends", help="list the backends", description="List the backends, one a line."
     )
     _add_bench(commands.add_parser)
+    command = commands.add_parser(
+        "cache",
+        allow_abbrev=False,
+        help="show (info) or empty (clear) the folder of compiled kernels",
+        description="Say where compiled kernels are kept, how many and which files are ignored and why; or remove them, and nothing else.",
+        epilog="BCJIT_CACHE=0 keeps none, BCJIT_CACHE_DIR names another folder, BCJIT_CACHE_SIZE the most MiB.",
+    )
+    command.add_argument("action", choices=("info", "clear"), help="what is done")
     return parser
 
 
@@ -147,6 +156,7 @@ _OPTIONS: Final = {
         "--picture",
         "--help",
     ),
+    "cache": ("--help",),
 }
 _VALUED: Final = ("--backend",)
 _TARGETS: Final = {"-m": "module", "-c": "code"}
@@ -193,11 +203,19 @@ def _meant(word: str, known: Sequence[str]) -> str:
 
 
 def _tell(given: argparse.Namespace, fail: Callable[[str], NoReturn]) -> None:
-    """List the backends, or measure."""
+    """List the backends, measure, or look after the cache."""
     if given.command == "backends":
         print("\n".join(list_backends()))
         return
     # Late, as above.
+    if given.command == "cache":
+        command = importlib.import_module("bcjit.disk_cache.command")
+        lines, code = (command.info(), 0) if given.action == "info" else command.clear()
+        print("\n".join(lines))
+        if code:
+            sys.stdout.flush()
+            sys.exit(code)
+        return
     bench = importlib.import_module("bcjit.bench")
     asked = bench.Asked(
         given.subject,
@@ -246,7 +264,7 @@ def main(words: Sequence[str]) -> None:
     if given.command is None and unknown:
         parser.error(f"no option {unknown[0]}{_meant(unknown[0], ('--help', '--version'))}")
     if given.command is None:
-        parser.error("a command is expected: run, bisect, backends or bench")
+        parser.error("a command is expected: run, bisect, backends, bench or cache")
     prog = f"{parser.prog} {given.command}"
 
     def fail(message: str) -> NoReturn:
@@ -257,7 +275,7 @@ def main(words: Sequence[str]) -> None:
         if not word.startswith("-"):
             fail(f"{given.command} takes no word {word!r}")
         fail(f"no option {word}{_meant(word, _OPTIONS[given.command])}")
-    if given.command in ("backends", "bench"):
+    if given.command in ("backends", "bench", "cache"):
         _until_unread(lambda: _tell(given, fail))
         return
     try:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 else:
     difflib = Later("difflib")
 
-__all__ = ["FIELDS", "Config", "Field", "config"]
+__all__ = ["CACHE_HOME", "FIELDS", "Config", "Field", "config"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +63,28 @@ FIELDS: Final[Mapping[str, Field]] = {
         "show in the terminal what `python -m bcjit run` compiles while that takes long",
         env="BCJIT_PROGRESS",
     ),
+    "disk_cache": Field(
+        True, "keep compiled kernels on disk, for later processes", env="BCJIT_CACHE"
+    ),
+    "disk_cache_folder": Field(
+        "",
+        "folder for them; empty: `bcjit` in $XDG_CACHE_HOME or ~/.cache",
+        env="BCJIT_CACHE_DIR",
+    ),
+    "disk_cache_size": Field(
+        256,
+        "most MiB of them; beyond, those that were not used for longest go",
+        low=1,
+        env="BCJIT_CACHE_SIZE",
+    ),
     "dump": Field(
         "", "folder into which what becomes of each part is written; empty: none", env="BCJIT_DUMP"
     ),
+}
+
+# Where the caches of this user are, as the process found it: a home that a program under test puts here later is none of ours.
+CACHE_HOME: Final[Mapping[str, str]] = {
+    name: os.environ.get(name, "") for name in ("XDG_CACHE_HOME", "HOME")
 }
 
 _ENV_BOOL: Final[Mapping[str, bool]] = {
@@ -108,14 +127,16 @@ class Config:
     capture_limit: int
     cost_model: bool
     progress: bool
+    disk_cache: bool
+    disk_cache_folder: str
+    disk_cache_size: int
     dump: str
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         for name, field in FIELDS.items():
             value = field.default
             if field.env is not None and field.env in environ:
-                text = environ[field.env]
-                value = text if isinstance(field.default, str) else _env_bool(field.env, text)
+                value = _env_value(field.env, environ[field.env], field.default)
             setattr(self, name, value)
 
     def __getattr__(self, name: str) -> object:
@@ -169,6 +190,26 @@ def _check(name: str, value: object) -> None:
     if isinstance(value, int) and value < field.low:
         msg = f"bcjit.config.{name} ({field.doc}) must be at least {field.low}, not {value!r}"
         raise ArgumentError(msg)
+
+
+def _env_value(variable: str, text: str, default: bool | int | str) -> bool | int | str:
+    if isinstance(default, str):
+        return text
+    return (
+        _env_bool(variable, text)
+        if isinstance(default, bool)
+        else _env_int(variable, text, default)
+    )
+
+
+def _env_int(variable: str, text: str, default: int) -> int:
+    word = text.strip()
+    if not word:
+        return default
+    if not (word.isascii() and word.isdecimal()):
+        msg = f"environment variable {variable} must be a whole number (or empty), not {text!r}"
+        raise ArgumentError(msg)
+    return int(word)
 
 
 def _env_bool(variable: str, text: str) -> bool:

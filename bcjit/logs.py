@@ -10,6 +10,7 @@
 ``kernels``          what a backend made of a graph
 ``time``             how long it took to make an entry
 ``hook``             the frame hook: unknown Python, chained evaluators
+``cache``            the disk cache: what is loaded and stored, which files are ignored and why
 ===================  ================================================================================
 
 Channel ``guards`` is the logger ``"bcjit.guards"``. ``BCJIT_LOGS="guards,recompiles"`` (or ``all``)
@@ -97,6 +98,7 @@ CHANNELS: Final[dict[str, Channel]] = {
     name: Channel(f"{_ROOT}.{name}")
     for name in (
         "capture", "guards", "recompiles", "breaks", "graph", "bytecode", "kernels", "time", "hook",
+        "cache",
     )
 }  # fmt: skip
 

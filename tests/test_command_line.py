@@ -774,7 +774,7 @@ def test_a_backend_is_chosen_by_name(tmp_path):
 
 
 USAGE = {
-    "nothing": ((), "a command is expected: run, bisect, backends or bench"),
+    "nothing": ((), "a command is expected: run, bisect, backends, bench or cache"),
     "no target": (("run",), "a script, -m module or -c code is expected"),
     "option without target": (("run", "--report"), "a script, -m module or -c code is expected"),
     "module without name": (("run", "-m"), "-m needs the name of a module"),
@@ -786,7 +786,7 @@ USAGE = {
     ),
     "backend without name": (("run", "--backend"), "--backend: expected one argument"),
     "unknown backend": (("run", "--backend", "eagr", "x"), "Did you mean 'eager'?"),
-    "unknown command": (("walk",), "no command 'walk'; there is run, bisect, backends, bench"),
+    "unknown command": (("walk",), "no command 'walk'; there is run, bisect, backends, bench, cache"),
     "mistyped command": (("rnu",), "no command 'rnu'; did you mean run?"),
     "mistyped option": (
         ("bench", "capture", "--round", "3"),
