@@ -10,6 +10,7 @@ import os
 import random
 import secrets
 import shutil
+import tempfile
 from collections.abc import Iterator
 from typing import Final
 
@@ -24,6 +25,8 @@ from bcjit.frame_hook import measure_own_coverage
 
 FIXED_SEED: Final = 20_261
 FULL: Final = os.environ.get("BCJIT_FULL", "") not in {"", "0"}
+# The folder of the disk cache, where this process made it.
+_made: Final[list[str]] = []
 
 
 def pytest_configure() -> None:
@@ -32,11 +35,20 @@ def pytest_configure() -> None:
     # What is captured is tested whether it pays or not; in the environment for the processes that tests start.
     os.environ["BCJIT_COST_MODEL"] = "0"
     bcjit.config.cost_model = False
+    if "BCJIT_CACHE_DIR" not in os.environ:  # the workers of pytest-xdist use the same one
+        folder = tempfile.mkdtemp(prefix="bcjit-tests-")
+        _made.append(folder)
+        os.environ["BCJIT_CACHE_DIR"] = bcjit.config.disk_cache_folder = folder
     # No deadline: the machine may be busy. Derandomised is the fixed slice; BCJIT_FULL asks for fresh ones.
     settings.register_profile("bcjit", derandomize=not FULL, deadline=None, database=None)
     settings.load_profile("bcjit")
     if os.environ.get("BCJIT_COVERAGE"):
         measure_own_coverage()
+
+
+def pytest_unconfigure() -> None:
+    while _made:
+        shutil.rmtree(_made.pop(), ignore_errors=True)
 
 
 def pytest_report_header() -> str:

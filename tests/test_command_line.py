@@ -786,13 +786,17 @@ USAGE = {
     ),
     "backend without name": (("run", "--backend"), "--backend: expected one argument"),
     "unknown backend": (("run", "--backend", "eagr", "x"), "Did you mean 'eager'?"),
-    "unknown command": (("walk",), "no command 'walk'; there is run, bisect, backends, bench, cache"),
+    "unknown command": (
+        ("walk",),
+        "no command 'walk'; there is run, bisect, backends, bench, cache",
+    ),
     "mistyped command": (("rnu",), "no command 'rnu'; did you mean run?"),
     "mistyped option": (
         ("bench", "capture", "--round", "3"),
         "no option --round; did you mean --rounds?",
     ),
     "option of nothing": (("--versoin",), "no option --versoin; did you mean --version?"),
+    "cache without an action": (("cache",), "the following arguments are required: action"),
     "word behind backends": (("backends", "x"), "backends takes no word 'x'"),
 }
 

@@ -327,7 +327,7 @@ def test_a_loaded_module_is_an_attribute_of_its_package():
 
 
 LATER = {
-    "bcjit.backends.narrowed", "bcjit.backends.split", "bcjit.bench", "bcjit.fx_graph.extract", "bcjit.fx_graph.interpreter", "bcjit.bytecode.sketch", "bcjit.debugging.checking", "bcjit.reports.html", "bcjit.reports.text", "bcjit.dumps", "bcjit.fx_graph.dataflow", "bcjit.fx_graph.dot",
+    "bcjit.backends.narrowed", "bcjit.backends.split", "bcjit.bench", "bcjit.disk_cache", "bcjit.fx_graph.extract", "bcjit.fx_graph.interpreter", "bcjit.bytecode.sketch", "bcjit.debugging.checking", "bcjit.reports.html", "bcjit.reports.text", "bcjit.dumps", "bcjit.fx_graph.dataflow", "bcjit.fx_graph.dot",
     "bcjit.fx_graph.lint", "bcjit.ops.samples.values", "bcjit.ops.ufunc_methods", "bcjit.ops.unsupported",
     "bcjit.primitives", "bcjit.symbolic_vm.branches", "bcjit.symbolic_vm.loops", "bcjit.whole_script",
 }  # fmt: skip

@@ -96,6 +96,7 @@ def open_folder(path: str) -> int:
         folder = posix.open(path, _READ_FOLDER)
     except OSError as error:
         if error.errno in {errno.ENOTDIR, errno.ELOOP}:
+            posix.lstat(path)  # else it is something above that is no folder
             raise Unusable(path, "it is no folder itself", unsafe=True) from error
         raise
     try:
