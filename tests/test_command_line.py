@@ -425,7 +425,8 @@ MULTIPROCESSING = """
 def environment(**more):
     found = {k: v for k, v in os.environ.items() if not k.startswith(("BCJIT", "PYTHON"))}
     path = {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
-    return found | path | {"BCJIT_STRICT": "1"} | more
+    kept = {"BCJIT_CACHE_DIR": bcjit.config.disk_cache_folder, "BCJIT_STRICT": "1"}
+    return found | path | kept | more
 
 
 def python(*words, cwd, stdin="", **more):

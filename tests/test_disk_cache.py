@@ -246,6 +246,10 @@ def test_a_file_under_another_name_is_ignored(cache, told):
     file_of(cache).rename(file_of(cache, other))
     assert cache.load(other) is None
     assert told()[0].endswith("is ignored: it was written under another name")
+    text = file_of(cache, other).read_bytes()  # and where it says so itself
+    file_of(cache, other).write_bytes(text.replace(bytes.fromhex(KEY), bytes.fromhex(other)))
+    assert cache.load(other) is None
+    assert "it is damaged, or was not written by this user" in told()[1]
 
 
 def test_a_file_of_another_secret_or_user_is_ignored(cache, tmp_path, told, monkeypatch):
