@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import posix
-import re
 import time
 from collections.abc import Iterator
 from typing import Final
@@ -27,9 +26,8 @@ __all__ = ["DiskCache", "Survey"]
 _log: Final = get_logger("cache")
 
 _SUFFIX: Final = ".kernel"
-_IS_KEY: Final = re.compile(r"[0-9a-f]{64}")
-_IS_KERNEL: Final = re.compile(r"[0-9a-f]{64}\.kernel")
-_IS_TEMPORARY: Final = re.compile(r"(?:[0-9a-f]{64}\.kernel|bcjit\.secret)\.[0-9a-f]{16}\.tmp")
+# No regular expressions: compiling them takes longer than loading ten kernels.
+_DIGITS: Final = "0123456789abcdef"
 
 _MIB: Final = 1 << 20
 # A file whose time is older is touched when it is loaded: often enough to know which ones are in use.
@@ -215,8 +213,8 @@ class DiskCache:
         count = size = 0
         try:
             for name, found in _files(folder):
-                is_kernel = _IS_KERNEL.fullmatch(name) is not None
-                if not (is_kernel or name == sealing.SECRET or _IS_TEMPORARY.fullmatch(name)):
+                is_kernel = _is_kernel(name)
+                if not (is_kernel or name == sealing.SECRET or _is_temporary(name)):
                     continue
                 if own_files.remove(folder, name) and is_kernel:
                     count += 1
@@ -267,8 +265,8 @@ class DiskCache:
 
     def _good(self, folder: int, name: str, path: str, secret: bytes) -> int:
         """Return the size of a good kernel's file."""
-        if not _IS_KERNEL.fullmatch(name):
-            unfinished = _IS_TEMPORARY.fullmatch(name) is not None
+        if not _is_kernel(name):
+            unfinished = _is_temporary(name)
             why = (
                 "it is being written, or its writer was killed"
                 if unfinished
@@ -287,9 +285,9 @@ class DiskCache:
         now = _now()
         kernels = list[tuple[float, int, str]]()
         for name, found in _files(folder):
-            if _IS_KERNEL.fullmatch(name):
+            if _is_kernel(name):
                 kernels.append((found.st_mtime, found.st_size, name))
-            elif _IS_TEMPORARY.fullmatch(name) and now - found.st_mtime > _ABANDONED_AFTER:
+            elif _is_temporary(name) and now - found.st_mtime > _ABANDONED_AFTER:
                 own_files.remove(folder, name)
         size = sum(one for _, one, _ in kernels)
         if size <= self.limit:
@@ -308,9 +306,24 @@ def _now() -> float:
     return time.clock_gettime(time.CLOCK_REALTIME)
 
 
+def _is_hex(text: str, length: int) -> bool:
+    return len(text) == length and not text.strip(_DIGITS)
+
+
+def _is_kernel(name: str) -> bool:
+    return name.endswith(_SUFFIX) and _is_hex(name.removesuffix(_SUFFIX), 64)
+
+
+def _is_temporary(name: str) -> bool:
+    """Whether a file of the cache is being written under this name."""
+    rest, _, random = name.removesuffix(own_files.TEMPORARY).rpartition(".")
+    ends = name.endswith(own_files.TEMPORARY) and _is_hex(random, 16)
+    return ends and (rest == sealing.SECRET or _is_kernel(rest))
+
+
 def _check_key(key: str) -> None:
     """Refuse what would become the name of another file."""
-    if not _IS_KEY.fullmatch(key):
+    if not _is_hex(key, 64):
         msg = f"a key is what cache_key() returns, not {key!r}"
         raise ValueError(msg)
 
