@@ -151,14 +151,14 @@ class _Kernel:
             fallback = _single(fallback)
         loops = [
             address
-            for item in code.emitted.loops
+            for item in program.by_loop
             for address in cast("tuple[int, int]", loop_of(item.function, item.dtypes))
         ]
         target = _core.Kernel(
-            code.address, code.library, fallback, len(inputs.arguments), len(taken.inputs),
+            code.loaded.address, code.loaded.library, fallback, len(inputs.arguments), len(taken.inputs),
             tuple(inputs.operand_rows), tuple(inputs.number_rows),
-            tuple(item.dtype.num for item in results), tuple(loops), code.emitted.width,
-            code.emitted.block, code.emitted.scratch, any(map(raises_flags, program.items)),
+            tuple(item.dtype.num for item in results), tuple(loops), code.width,
+            code.block, code.scratch, any(map(raises_flags, program.items)),
             all(not node.can_fail or warns_here(node) for node in group.nodes),
         )  # fmt: skip
         return cls(graph, group, tuple(inputs.arguments), target, code)

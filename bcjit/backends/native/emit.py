@@ -40,7 +40,6 @@ class Emitted:
     width: int
     block: int
     scratch: int  # bytes
-    loops: tuple[Apply, ...]  # whose inner loops it is handed, in order
 
 
 def emit(program: Program, vector_bytes: int, attributes: str = "") -> Emitted:
@@ -62,7 +61,7 @@ class _Emitter:
     def __init__(self, program: Program, vector_bytes: int) -> None:
         self.program = program
         self.items = program.items
-        self.by_loop = [one for one in self.items if isinstance(one, Apply) and not _rule(one)]
+        self.by_loop = program.by_loop
         self.stage = self._stages()
         self.results = {item: i for i, item in enumerate(program.results)}
         widest = max((_width(item) for item in self.items if self._in_vectors(item)), default=8)
@@ -180,9 +179,7 @@ class _Emitter:
                 if self.stage[item] == stage:
                     self._call(item)
         t.emit("ret void")
-        return Emitted(
-            self._function(attributes), self.width, self.block, self.scratch, tuple(self.by_loop)
-        )
+        return Emitted(self._function(attributes), self.width, self.block, self.scratch)
 
     def _function(self, attributes: str) -> str:
         head = (
@@ -305,7 +302,7 @@ class _Emitter:
 
 
 def _rule(item: Apply) -> Rule | None:
-    return rule_of(item.function.name, item.dtypes)
+    return rule_of(item.function, item.dtypes)
 
 
 def _is_loop(item: Item) -> bool:

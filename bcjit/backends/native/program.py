@@ -40,6 +40,15 @@ class Program:
         return in_order(self.results)
 
     @property
+    def by_loop(self) -> list[Apply]:
+        """The items that are made by NumPy's inner loops, in the order in which the code is handed these."""
+        return [
+            item
+            for item in self.items
+            if isinstance(item, Apply) and not has_rule(item.function, item.dtypes)
+        ]
+
+    @property
     def key(self) -> str:
         """The program as text."""
         names: dict[Item, str] = {}
@@ -64,7 +73,9 @@ def _said(item: Item, names: dict[Item, str]) -> str:
         return f"constant {item.dtype.char} {item.value.tobytes().hex()}"
     assert isinstance(item, Apply)
     given = " ".join(names[operand] for operand in item.operands)
-    return f"{item.function.name} {_chars(item.dtypes)} {given}"
+    # Somebody else's ufunc may have the name of one of NumPy's.
+    how = "" if has_rule(item.function, item.dtypes) else "loop "
+    return f"{how}{item.function.name} {_chars(item.dtypes)} {given}"
 
 
 def loop_of(function: ScalarFunction, dtypes: tuple[DType, ...]) -> tuple[int, int] | None:
@@ -94,7 +105,7 @@ def can_compute(item: Item) -> bool:
         for dtype in item.dtypes
     ):
         return False
-    if has_rule(item.function.name, item.dtypes):
+    if has_rule(item.function, item.dtypes):
         return all(map(can_compute, item.operands))
     name = item.function.name
     if name in _NOT_BY_BLOCKS or item.function.stops_midway(item.dtypes[0]):

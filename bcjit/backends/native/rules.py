@@ -13,6 +13,13 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from bcjit.backends.native.text import Text, Vector, element_type
+from bcjit.ops.scalar_functions import (
+    CAST,
+    CLIP,
+    SCALAR_FUNCTIONS,
+    SELECT,
+    ScalarFunction,
+)
 
 __all__ = ["Rule", "has_rule", "rule_of"]
 
@@ -227,12 +234,17 @@ _RULES: Final[dict[str, dict[str, Rule]]] = {
     **{name: {"fiub": _comparison(name)} for name in _PREDICATES},
 }  # fmt: skip
 
+_OWN: Final = {**SCALAR_FUNCTIONS, "cast": CAST, "select": SELECT, "clip": CLIP}
+
 # Elsewhere the processor's own instruction orders zeros: NumPy's inner loop knows.
 _OF_X86: Final = frozenset({"maximum", "minimum", "clip"})
 
 
-def rule_of(name: str, dtypes: tuple[DType, ...]) -> Rule | None:
+def rule_of(function: ScalarFunction, dtypes: tuple[DType, ...]) -> Rule | None:
     """Return the rule of a scalar function for a loop, None if there is none."""
+    name = function.name
+    if _OWN.get(name) is not function:
+        return None  # somebody else's ufunc of the same name
     if any(
         dtype.kind not in "biuf" or dtype.itemsize > 8 or dtype.char in "eg" for dtype in dtypes
     ):
@@ -247,6 +259,6 @@ def rule_of(name: str, dtypes: tuple[DType, ...]) -> Rule | None:
     return None
 
 
-def has_rule(name: str, dtypes: tuple[DType, ...]) -> bool:
+def has_rule(function: ScalarFunction, dtypes: tuple[DType, ...]) -> bool:
     """Whether there is a rule."""
-    return rule_of(name, dtypes) is not None
+    return rule_of(function, dtypes) is not None
