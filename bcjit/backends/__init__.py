@@ -3,6 +3,7 @@
 from typing import Final
 
 from bcjit.backends.eager import eager
+from bcjit.backends.fused import Fused, fused
 from bcjit.backends.print_backend import PrintBackend
 from bcjit.backends.registry import (
     Backend,
@@ -21,11 +22,13 @@ __all__ = [
     "BUILTIN",
     "Backend",
     "CompiledGraph",
+    "Fused",
     "PrintBackend",
     "backend_name",
     "check_outputs",
     "checked",
     "eager",
+    "fused",
     "get_backend",
     "list_backends",
     "register_backend",
@@ -33,7 +36,9 @@ __all__ = [
 ]
 
 # "auto" chooses; until there are faster backends it is eager.
-BUILTIN: Final[dict[str, Backend]] = {"auto": eager, "eager": eager, "print": PrintBackend()}
+BUILTIN: Final[dict[str, Backend]] = {
+    "auto": eager, "eager": eager, "fused": fused, "print": PrintBackend(),
+}  # fmt: skip
 
 for _name, _backend in BUILTIN.items():
     add_builtin(_name, _backend)

@@ -35,6 +35,7 @@ from bcjit.records import dataclass
 if TYPE_CHECKING:
     from bcjit.dims import Symbol
     from bcjit.fx_graph import dataflow, dot, lint
+    from bcjit.fx_graph.buffers import Planner
     from bcjit.fx_graph.codegen import GraphFunction
     from bcjit.fx_graph.dataflow import Dataflow
     from bcjit.meta import Meta
@@ -454,10 +455,14 @@ class Graph:
         return dataflow.to_dataflow(self)
 
     def to_callable(
-        self, *, keep: Collection[Node] | None = None, force_failure_at: int | None = None
+        self,
+        *,
+        keep: Collection[Node] | None = None,
+        force_failure_at: int | None = None,
+        planner: Planner | None = None,
     ) -> GraphFunction:
         """Return a Python function over the inputs that returns the tuple of outputs; see `codegen`."""
-        return to_callable(self, keep=keep, force_failure_at=force_failure_at)
+        return to_callable(self, keep=keep, force_failure_at=force_failure_at, planner=planner)
 
     def __str__(self) -> str:
         return self.text()

@@ -47,9 +47,16 @@ class Places:
         Nodes that must be variables up to the end of their graph.
     """
 
-    def __init__(self, graph: Graph, kept: Collection[Node] | None, forced: Node | None) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        kept: Collection[Node] | None,
+        forced: Node | None,
+        separate: Collection[Node] = (),
+    ) -> None:
         self.graph = graph
         self.forced = forced
+        self.separate = frozenset(separate)  # never nested
         self.around: dict[Graph, tuple[Node, Graph]] = {}
         self.where: dict[Node, tuple[Graph, int]] = {}
         self._place_of_input: dict[Node, int] = {}
@@ -277,7 +284,7 @@ class Places:
         starts again. Nothing is moved over a loop, which may not end.
         """
         counts = Counter(used for node in graph.nodes for used in node.uses())
-        variables = self.kept | graph.symbol_sources()
+        variables = self.kept | self.separate | graph.symbol_sources()
         depth: dict[Node, int] = {}
         stretch: set[Node] = set()  # calls since the last effect
         items = set(self.iterated.values())

@@ -144,13 +144,23 @@ class _Writer:
                 return
             text = value.text
             if node.kind is NodeKind.OUTPUT:
-                text = f"return {text}"
+                text = self._returned(value, node)
             elif places.binds(node):
                 text = f"{places.name(node)} = {text}"
         self._need(value, node)
         self._fail(node)
         names = self.dead[graph].get(index)
         self._line(f"{text}; del {', '.join(names)}" if names else text, node)
+
+    def _returned(self, value: Expression, node: Node) -> str:
+        """Return the statement that returns the outputs; what they are is known before buffers are given back."""
+        if self.renderer.buffers.closing is None:
+            return f"return {value.text}"
+        name, closing = self.renderer.buffers.closing
+        self._need(value, node)
+        self._line(f"{name} = {value.text}", node)
+        self._line(closing, node)
+        return f"return {name}"
 
     # Loops
 

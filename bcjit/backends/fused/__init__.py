@@ -1,0 +1,42 @@
+"""The fused backend: eager's function with a second way through it, on which temporaries are in buffers; NumPy bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from bcjit.lazy import Later
+
+if TYPE_CHECKING:
+    from bcjit.backends.fused import plan
+    from bcjit.fx_graph import Graph, GraphFunction
+else:
+    plan = Later("bcjit.backends.fused.plan")  # who takes another backend never needs it
+
+__all__ = ["SMALLEST", "Fused", "fused"]
+
+# Elements below which fresh memory costs less than telling that buffers can be used.
+SMALLEST: Final = 16384
+
+
+class Fused:
+    """Runs a graph as eager does, and large arrays through a plan of buffers that are used again.
+
+    Parameters
+    ----------
+    smallest
+        The least number of elements for which buffers are used.
+    """
+
+    # It runs what is left of a graph after the passes that hold for every backend; see ``compiler``.
+    optimizes = True
+
+    def __init__(self, smallest: int = SMALLEST) -> None:
+        self.smallest = smallest
+
+    def __call__(self, graph: Graph, example_inputs: Sequence[object]) -> GraphFunction:
+        """Return the graph's Python function."""
+        return graph.to_callable(planner=plan.BufferPlanner(self.smallest))
+
+
+fused: Final = Fused()

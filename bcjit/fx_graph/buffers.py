@@ -1,0 +1,123 @@
+"""What a plan of buffers says: which calls of a graph write into which memory, and when the plan holds; it plans nothing.
+
+A plan is made by a backend (`Planner`); generated code then has two ways through it: with the plan, where its test holds for the
+inputs of a call, and as written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import field
+from typing import TYPE_CHECKING, Final, Protocol
+
+import numpy as np
+
+from bcjit.dims import Dim
+from bcjit.fx_graph.node import Node
+from bcjit.records import dataclass
+
+if TYPE_CHECKING:
+    from bcjit.fx_graph.graph import Graph
+    from bcjit.fx_graph.places import Places
+
+__all__ = ["NO_BUFFERS", "Plan", "Planner", "Pool", "Scratch", "Stored"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """How a call gets its memory.
+
+    Parameters
+    ----------
+    function
+        The ufunc that does what the node's target does.
+    buffer
+        The number of the buffer; those of `Plan.scratch` come first.
+    makes
+        The call makes its result as NumPy does, and that is the buffer from then on.
+    """
+
+    function: np.ufunc
+    buffer: int
+    makes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """A buffer that is there before the call and stays behind it."""
+
+    shape: tuple[Dim, ...]
+    dtype: np.dtype[np.generic]
+
+
+class Pool(Protocol):
+    """Where scratch buffers wait between calls."""
+
+    def take(self, shapes: tuple[tuple[int, ...], ...]) -> list[np.ndarray]:
+        """Return a set of buffers, of undefined contents."""
+        ...
+
+    def give(self, held: list[np.ndarray]) -> None:
+        """Take a set back."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The buffers of a graph.
+
+    Parameters
+    ----------
+    calls
+        The calls that write into buffers.
+    scratch
+        The buffers that outlive the call.
+    pool
+        Where they are.
+    size
+        What decides if the plan is worth it: a number of elements, or an input that has as many.
+    smallest
+        The least number of elements for which it is.
+    equal
+        Sizes that must be the same.
+    contiguous
+        Inputs that must be C-contiguous.
+    """
+
+    calls: Mapping[Node, Stored]
+    scratch: tuple[Scratch, ...]
+    pool: Pool
+    size: Dim | Node
+    smallest: int
+    equal: tuple[tuple[Dim, Dim], ...] = ()
+    contiguous: tuple[Node, ...] = ()
+
+
+class Planner(Protocol):
+    """Plans the buffers of a graph."""
+
+    def candidates(self, graph: Graph) -> Collection[Node]:
+        """Return the calls that may be given a buffer; they are not nested into expressions."""
+        ...
+
+    def plan(self, places: Places, candidates: Collection[Node]) -> Plan | None:
+        """Return the plan, None where there is nothing to gain."""
+        ...
+
+
+@dataclass(slots=True)
+class Buffers:
+    """The names of a plan's buffers in generated code.
+
+    Attributes
+    ----------
+    closing
+        Before the graph returns: the variable of what it returns, and the statement that gives the buffers back.
+    """
+
+    calls: Mapping[Node, Stored] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
+    closing: tuple[str, str] | None = None
+
+
+NO_BUFFERS: Final = Buffers()
