@@ -15,6 +15,7 @@ TRANSFORMS = {
     "eager": harness.compile_eager,
     "print": harness.compile_print,
     "reference": harness.compile_reference,
+    "fused": harness.compile_fused,
 }
 
 

@@ -10,7 +10,7 @@ import types
 
 import bcjit
 from bcjit.api import CompiledFunction, PlainFunction
-from bcjit.backends import PrintBackend
+from bcjit.backends import Fused, PrintBackend
 from bcjit.backends.testing import CountingBackend, FailingBackend
 from bcjit.bytecode import decode
 from bcjit.compiler import FunctionCompiler
@@ -44,6 +44,11 @@ def compile_counting(fn):
 def compile_reference(fn):
     """Compile to the primitive level, each primitive run by NumPy."""
     return _compile(fn, ReferenceBackend())
+
+
+def compile_fused(fn):
+    """Compile so that arrays of every size go through the buffers."""
+    return _compile(fn, Fused(smallest=0))
 
 
 def compile_failing(fn, at):
@@ -125,4 +130,5 @@ TRANSFORMS = {
     "print": compile_print,
     "counting": compile_counting,
     "reference": compile_reference,
+    "fused": compile_fused,
 }

@@ -75,6 +75,11 @@ def compile_reference(function: Function) -> Function:
     return bcjit.compile(function, backend=ReferenceBackend())
 
 
+def compile_fused(function: Function) -> Function:
+    """Compile so that arrays of every size go through the buffers."""
+    return bcjit.compile(function, backend=bcjit.backends.Fused(smallest=0))
+
+
 def identity(function: Function) -> Function:
     """Compile nothing: passes every behaviour case, and must fail the floors."""
     return function

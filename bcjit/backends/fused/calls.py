@@ -13,9 +13,9 @@ from bcjit.fx_graph import Node, NodeKind
 from bcjit.fx_graph.expressions import IN_PLACE
 from bcjit.meta import ArrayMeta, ScalarMeta
 
-__all__ = ["array_meta", "elementwise", "is_plain_slice", "only_looks"]
+__all__ = ["array_meta", "elementwise", "is_plain_slice", "may_write_over_operands", "only_looks"]
 
-# What the operators of arrays call. Of powers only squares: NumPy squares where the exponent is the number 2.
+# What the operators of arrays call. Of powers only squares of real numbers: NumPy squares where the exponent is the number 2.
 _BINARY: Final[dict[object, np.ufunc]] = {
     operator.add: np.add, operator.sub: np.subtract, operator.mul: np.multiply, operator.truediv: np.true_divide,
     operator.floordiv: np.floor_divide, operator.mod: np.remainder, operator.and_: np.bitwise_and,
@@ -78,6 +78,15 @@ def elementwise(node: Node) -> np.ufunc | None:
     return function
 
 
+def may_write_over_operands(node: Node) -> bool:
+    """Whether an elementwise call gives the same bits where its result takes the place of an operand.
+
+    NumPy multiplies complex numbers by other instructions where memory overlaps, with other roundings.
+    """
+    meta = array_meta(node)
+    return meta is not None and meta.dtype.kind != "c"
+
+
 def _function(node: Node) -> np.ufunc | None:
     target = node.target
     if isinstance(target, np.ufunc):
@@ -86,7 +95,7 @@ def _function(node: Node) -> np.ufunc | None:
         base, exponent = node.args
         meta = array_meta(base) if isinstance(base, Node) else None
         two = type(exponent) in (int, float) and exponent == 2
-        return np.square if two and meta is not None and meta.dtype.kind in "fc" else None
+        return np.square if two and meta is not None and meta.dtype.kind == "f" else None
     table: Mapping[object, np.ufunc] = _UNARY if len(node.args) == 1 else _BINARY
     return table.get(target)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from bcjit.backends.fused.calls import array_meta, elementwise, only_looks
+from bcjit.backends.fused.calls import array_meta, elementwise, may_write_over_operands, only_looks
 from bcjit.backends.fused.layout import Layouts, Order
 from bcjit.backends.fused.scratch import ScratchPool
 from bcjit.dims import Dim, Expr, product
@@ -45,6 +45,7 @@ class _Array:
     read: int  # that of the last that reads it
     key: _Key
     leaves: bool
+    over: bool  # its call may write over an operand
 
 
 @dataclass(slots=True, eq=False)
@@ -145,9 +146,9 @@ class BufferPlanner:
         read = _AT_THE_END if leaves else max(last.get(member, made) for member in members)
         meta = array_meta(node)
         assert meta is not None
-        return _Array(
-            node, function, graph, made, read, (sizes.shape(meta.shape), meta.dtype), leaves
-        )
+        key = sizes.shape(meta.shape), meta.dtype
+        over = may_write_over_operands(node)
+        return _Array(node, function, graph, made, read, key, leaves, over)
 
 
 def array_shape(node: Node) -> tuple[Dim, ...]:
@@ -239,7 +240,7 @@ def _leaving(arrays: dict[Node, _Array]) -> Iterator[_Buffer]:
             continue
         buffer = _Buffer(last.key, [last], leaving=True)
         now = last
-        while True:
+        while now.over:
             before = [
                 arrays[used] for used in now.node.uses() if used in arrays and used not in taken
             ]
@@ -268,10 +269,15 @@ def _is_free(places: Places, buffer: _Buffer, one: _Array) -> bool:
     return not any(_meet(places, one, other) for other in buffer.arrays)
 
 
+def _follows(one: _Array, read: int) -> bool:
+    """Whether an array is made while another one, which is read last at an index, is needed."""
+    return one.made < read or (one.made == read and not one.over)
+
+
 def _meet(places: Places, one: _Array, other: _Array) -> bool:
     """Whether two arrays are needed at one moment."""
     if one.graph is other.graph:
-        return one.made < other.read and other.made < one.read
+        return _follows(one, other.read) and _follows(other, one.read)
     for outer, inner in ((one, other), (other, one)):
         graph = inner.graph
         while graph in places.around:
