@@ -15,7 +15,7 @@ from bcjit.meta import ArrayMeta, ScalarMeta
 
 __all__ = ["array_meta", "elementwise", "is_plain_slice", "may_write_over_operands", "only_looks"]
 
-# What the operators of arrays call. Of powers only squares of real numbers: NumPy squares where the exponent is the number 2.
+# What the operators of arrays call.
 _BINARY: Final[dict[object, np.ufunc]] = {
     operator.add: np.add, operator.sub: np.subtract, operator.mul: np.multiply, operator.truediv: np.true_divide,
     operator.floordiv: np.floor_divide, operator.mod: np.remainder, operator.and_: np.bitwise_and,
@@ -25,6 +25,10 @@ _BINARY: Final[dict[object, np.ufunc]] = {
 }  # fmt: skip
 _UNARY: Final[dict[object, np.ufunc]] = {
     operator.neg: np.negative, operator.pos: np.positive, operator.invert: np.invert, operator.abs: np.absolute,
+}  # fmt: skip
+# Of real numbers to a Python number; other exponents are for np.power.
+_POWERS: Final[dict[object, np.ufunc | None]] = {
+    0: None, 1: None, -1: np.reciprocal, 0.5: np.sqrt, 2: np.square,
 }  # fmt: skip
 _COMPARISONS: Final = frozenset(
     {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal}
@@ -71,7 +75,8 @@ def elementwise(node: Node) -> np.ufunc | None:
     function = _function(node)
     if function is None or function.nout != 1 or function.signature is not None:
         return None
-    if len(node.args) != function.nin or not all(map(_is_operand, node.args)):
+    number = 2 if node.target is operator.pow else function.nin
+    if len(node.args) != number or not all(map(_is_operand, node.args)):
         return None
     if function in _COMPARISONS and not _compares_alike(node):
         return None
@@ -84,7 +89,7 @@ def may_write_over_operands(node: Node) -> bool:
     NumPy multiplies complex numbers by other instructions where memory overlaps, with other roundings.
     """
     meta = array_meta(node)
-    return meta is not None and meta.dtype.kind != "c"
+    return meta is not None and (meta.dtype.kind != "c" or elementwise(node) is not np.multiply)
 
 
 def _function(node: Node) -> np.ufunc | None:
@@ -94,8 +99,9 @@ def _function(node: Node) -> np.ufunc | None:
     if target is operator.pow and len(node.args) == 2:
         base, exponent = node.args
         meta = array_meta(base) if isinstance(base, Node) else None
-        two = type(exponent) in (int, float) and exponent == 2
-        return np.square if two and meta is not None and meta.dtype.kind == "f" else None
+        if meta is None or meta.dtype.kind != "f" or type(exponent) not in (int, float):
+            return None
+        return _POWERS.get(exponent, np.power)
     table: Mapping[object, np.ufunc] = _UNARY if len(node.args) == 1 else _BINARY
     return table.get(target)
 
