@@ -93,7 +93,7 @@ def test_powers_are_what_the_operator_makes(dtype):
 @given(graph_kit.programs())
 @settings(max_examples=100)
 def test_generated_graphs_give_the_same(program):
-    function = program.graph.to_callable(planner=BufferPlanner(0))
+    function = program.graph.to_callable(planner=BufferPlanner(0, 5))
     with np.errstate(all="ignore"):
         for _ in range(2):
             inputs = graph_kit.start(program)
@@ -108,7 +108,7 @@ def test_generated_loops_and_branches_give_the_same(graph):
         for node in one.nodes:
             if callable(node.target):
                 node.op = lookup(node.target)
-    function = graph.to_callable(planner=BufferPlanner(0))
+    function = graph.to_callable(planner=BufferPlanner(0, 5))
     agree_structured(graph, function)
     agree_structured(graph, function)
 
@@ -120,7 +120,7 @@ def test_generated_graphs_are_planned():
     @settings(max_examples=60)
     @given(graph_kit.programs())
     def straight(program):
-        planned["straight"] += "buffer" in to_source(program.graph, planner=BufferPlanner(0)).source
+        planned["straight"] += "buffer" in to_source(program.graph, planner=BufferPlanner(0, 5)).source
 
     @settings(max_examples=60)
     @given(structured_kit.structured_graphs())
@@ -129,7 +129,7 @@ def test_generated_graphs_are_planned():
             for node in one.nodes:
                 if callable(node.target):
                     node.op = lookup(node.target)
-        planned["loops"] += "buffer" in to_source(graph, planner=BufferPlanner(0)).source
+        planned["loops"] += "buffer" in to_source(graph, planner=BufferPlanner(0, 5)).source
 
     straight()
     loops()

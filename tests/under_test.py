@@ -48,7 +48,7 @@ def compile_reference(fn):
 
 def compile_fused(fn):
     """Compile so that arrays of every size go through the buffers."""
-    return _compile(fn, Fused(smallest=0))
+    return _compile(fn, Fused(smallest=0, block=5))
 
 
 def compile_failing(fn, at):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bcjit.fx_graph.graph import Graph
     from bcjit.fx_graph.places import Places
 
-__all__ = ["NO_BUFFERS", "Plan", "Planner", "Pool", "Scratch", "Stored"]
+__all__ = ["NO_BUFFERS", "Plan", "Planner", "Pool", "Run", "Scratch", "Stored"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,37 @@ class Scratch:
 
     shape: tuple[Dim, ...]
     dtype: np.dtype[np.generic]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Calls behind one another, with no other statement between them, that are made block by block.
+
+    Parameters
+    ----------
+    nodes
+        In order; all of them are in `Plan.calls`.
+    whole
+        The arrays of their shape among their operands; other operands are numbers.
+    axes
+        The number of axes of that shape.
+    block
+        How many elements a block has.
+    local
+        The buffers that hold one block.
+    makes
+        The buffers that are made here, with the dtype of each.
+    read_later
+        The calls whose results are read behind the run.
+    """
+
+    nodes: tuple[Node, ...]
+    whole: frozenset[Node]
+    axes: int
+    block: int
+    local: frozenset[int]
+    makes: tuple[tuple[int, np.dtype[np.generic]], ...]
+    read_later: frozenset[Node]
 
 
 class Pool(Protocol):
@@ -82,6 +113,8 @@ class Plan:
         Sizes that must be the same.
     contiguous
         Inputs that must be C-contiguous.
+    runs
+        Calls that are made block by block.
     """
 
     calls: Mapping[Node, Stored]
@@ -91,6 +124,7 @@ class Plan:
     smallest: int
     equal: tuple[tuple[Dim, Dim], ...] = ()
     contiguous: tuple[Node, ...] = ()
+    runs: tuple[Run, ...] = ()
 
 
 class Planner(Protocol):
@@ -118,6 +152,7 @@ class Buffers:
     calls: Mapping[Node, Stored] = field(default_factory=dict)
     names: tuple[str, ...] = ()
     closing: tuple[str, str] | None = None
+    runs: Mapping[Node, Run] = field(default_factory=dict)  # by each of their calls
 
 
 NO_BUFFERS: Final = Buffers()

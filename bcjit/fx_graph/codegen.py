@@ -134,6 +134,7 @@ def _planned(
         return None
     number = 1 + max(stored.buffer for stored in plan.calls.values())
     buffers = Buffers(plan.calls, tuple(beside.new_name("buffer") for _ in range(number)))
+    buffers.runs = {node: run for run in plan.runs for node in run.nodes}
     # A failure in front of every call is one of an input: nothing has happened.
     start = graph.inputs[0]
     taking: list[Line] = []

@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
+from bcjit.fx_graph.blocks import blocks
 from bcjit.fx_graph.expressions import Expression, Renderer
 from bcjit.fx_graph.node import Node, NodeKind, item_of
 from bcjit.fx_graph.places import Ending, LoopArgs, Places, Size, Value, is_big
 from bcjit.records import dataclass
 
 if TYPE_CHECKING:
+    from bcjit.fx_graph.buffers import Run
     from bcjit.fx_graph.graph import Graph
 
 __all__ = ["ForcedFailure", "Line", "write_lines"]
@@ -127,6 +129,8 @@ class _Writer:
                 self._delete(node, graph, index)
             elif item_of(node) is not None:
                 continue  # its variable has been written
+            elif node in self.renderer.buffers.runs:
+                self._run(graph, self.renderer.buffers.runs[node], node)
             elif node.kind is NodeKind.CALL or (
                 node.kind is NodeKind.OUTPUT and len(self.blocks) == 1
             ):
@@ -151,6 +155,27 @@ class _Writer:
         self._fail(node)
         names = self.dead[graph].get(index)
         self._line(f"{text}; del {', '.join(names)}" if names else text, node)
+
+    def _run(self, graph: Graph, run: Run, node: Node) -> None:
+        """Write a run where its first call stands."""
+        if node is not run.nodes[0]:
+            return
+        parts = blocks(self.renderer, graph, run)
+        for value in parts.needed:
+            self._need(value, node)
+        for text in parts.before:
+            self._line(text, node)
+        self._line(parts.head, node)
+        inside = [(node, text) for text in parts.slices] + parts.calls
+        self.block.lines.extend(Line(1, text, one) for one, text in inside)
+        for one, text in parts.after:
+            self._line(text, one)
+        unbound = {self.places.name(one) for one in run.nodes if one not in run.read_later}
+        for one in run.nodes:
+            names = self.dead[graph].get(self.places.where[one][1], [])
+            bound = [name for name in names if name not in unbound]
+            if bound:
+                self._line(f"del {', '.join(bound)}", one)
 
     def _returned(self, value: Expression, node: Node) -> str:
         """Return the statement that returns the outputs; what they are is known before buffers are given back."""

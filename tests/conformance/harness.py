@@ -77,7 +77,7 @@ def compile_reference(function: Function) -> Function:
 
 def compile_fused(function: Function) -> Function:
     """Compile so that arrays of every size go through the buffers."""
-    return bcjit.compile(function, backend=bcjit.backends.Fused(smallest=0))
+    return bcjit.compile(function, backend=bcjit.backends.Fused(smallest=0, block=5))
 
 
 def identity(function: Function) -> Function:

@@ -13,10 +13,12 @@ if TYPE_CHECKING:
 else:
     plan = Later("bcjit.backends.fused.plan")  # who takes another backend never needs it
 
-__all__ = ["SMALLEST", "Fused", "fused"]
+__all__ = ["BLOCK", "SMALLEST", "Fused", "fused"]
 
 # Elements below which fresh memory costs less than telling that buffers can be used.
 SMALLEST: Final = 16384
+# Elements of a block: what a chain works on stays in the nearer caches, and calls of NumPy cost little beside it.
+BLOCK: Final = 16384
 
 
 class Fused:
@@ -26,17 +28,20 @@ class Fused:
     ----------
     smallest
         The least number of elements for which buffers are used.
+    block
+        How many elements are computed at once, where several calls behind one another are.
     """
 
     # It runs what is left of a graph after the passes that hold for every backend; see ``compiler``.
     optimizes = True
 
-    def __init__(self, smallest: int = SMALLEST) -> None:
+    def __init__(self, smallest: int = SMALLEST, block: int = BLOCK) -> None:
         self.smallest = smallest
+        self.block = block
 
     def __call__(self, graph: Graph, example_inputs: Sequence[object]) -> GraphFunction:
         """Return the graph's Python function."""
-        return graph.to_callable(planner=plan.BufferPlanner(self.smallest))
+        return graph.to_callable(planner=plan.BufferPlanner(self.smallest, self.block))
 
 
 fused: Final = Fused()

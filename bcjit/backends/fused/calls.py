@@ -13,7 +13,14 @@ from bcjit.fx_graph import Node, NodeKind
 from bcjit.fx_graph.expressions import IN_PLACE
 from bcjit.meta import ArrayMeta, ScalarMeta
 
-__all__ = ["array_meta", "elementwise", "is_plain_slice", "may_write_over_operands", "only_looks"]
+__all__ = [
+    "BLOCKWISE",
+    "array_meta",
+    "elementwise",
+    "is_plain_slice",
+    "may_write_over_operands",
+    "only_looks",
+]
 
 # What the operators of arrays call.
 _BINARY: Final[dict[object, np.ufunc]] = {
@@ -33,6 +40,16 @@ _POWERS: Final[dict[object, np.ufunc | None]] = {
 _COMPARISONS: Final = frozenset(
     {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal}
 )
+
+# Whose results are the same bits however the arrays are cut in blocks. np.fmax is not: which of 0.0 and -0.0 it gives is a
+# matter of the place in the array.
+BLOCKWISE: Final = frozenset({
+    *_BINARY.values(), *_UNARY.values(), np.power, np.square, np.sqrt, np.reciprocal, np.cbrt, np.sign, np.fabs, np.maximum,
+    np.minimum, np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10, np.log1p, np.sin, np.cos, np.tan, np.arcsin, np.arccos,
+    np.arctan, np.arctan2, np.sinh, np.cosh, np.tanh, np.arcsinh, np.arccosh, np.arctanh, np.hypot, np.floor, np.ceil, np.rint,
+    np.trunc, np.isnan, np.isinf, np.isfinite, np.signbit, np.copysign, np.logical_and, np.logical_or, np.logical_not,
+    np.logical_xor, np.conjugate, np.deg2rad, np.rad2deg, np.degrees, np.radians,
+})  # fmt: skip
 
 # Numbers of fixed width, in memory of NumPy's own.
 _KINDS: Final = frozenset("biufc")

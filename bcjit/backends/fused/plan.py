@@ -14,12 +14,18 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from bcjit.backends.fused.calls import array_meta, elementwise, may_write_over_operands, only_looks
+from bcjit.backends.fused.calls import (
+    BLOCKWISE,
+    array_meta,
+    elementwise,
+    may_write_over_operands,
+    only_looks,
+)
 from bcjit.backends.fused.layout import Layouts, Order
 from bcjit.backends.fused.scratch import ScratchPool
 from bcjit.dims import Dim, Expr, product
-from bcjit.fx_graph import Node, NodeKind, maker
-from bcjit.fx_graph.buffers import Plan, Scratch, Stored
+from bcjit.fx_graph import Node, NodeKind, item_of, maker
+from bcjit.fx_graph.buffers import Plan, Run, Scratch, Stored
 from bcjit.meta import ArrayMeta
 from bcjit.records import dataclass
 
@@ -46,6 +52,7 @@ class _Array:
     key: _Key
     leaves: bool
     over: bool  # its call may write over an operand
+    whole: _Key  # the key of all of it, where the other is that of a block
 
 
 @dataclass(slots=True, eq=False)
@@ -64,65 +71,72 @@ class BufferPlanner:
     ----------
     smallest
         The least number of elements for which buffers are used.
+    block
+        How many elements are computed at once, where several calls behind one another are.
     """
 
-    def __init__(self, smallest: int) -> None:
+    def __init__(self, smallest: int, block: int) -> None:
         self.smallest = smallest
+        self.block = block
 
     def candidates(self, graph: Graph) -> Collection[Node]:
-        """Return the calls that may be given a buffer."""
+        """Return the calls that may be given a buffer, and the numbers that they take."""
         if not graph.inputs:
             return ()
-        layouts = Layouts(graph)
+        self.layouts = Layouts(graph)
         kept = {node for one in graph.nested() for node in one.keep}
         found: list[Node] = []
         for one in graph.nested():
             for node in one.nodes:
-                if (
-                    node in kept
-                    or node.escapes
-                    or not node.users
-                    or layouts.of.get(node) is not Order.C
-                ):
+                known = node not in kept and not node.escapes and bool(node.users)
+                if not known or self.layouts.of.get(node) is not Order.C:
                     continue
                 plain = elementwise(node) is not None and _has_known_size(graph, node)
                 if plain and _stays(node, kept) is not None:
                     found.append(node)
+                    found += [used for used in node.uses() if _is_computed_number(used)]
         return found
 
     def plan(self, places: Places, candidates: Collection[Node]) -> Plan | None:
         """Return which call writes into which buffer; None if none does."""
         sizes = _Sizes(places.graph)
-        for node in candidates:
+        nodes = [node for node in candidates if not _is_computed_number(node)]
+        for node in nodes:
             sizes.join(node)
-        arrays = {node: self._array(places, node, sizes) for node in candidates}
-        in_order = sorted(arrays.values(), key=lambda one: (_depth(places, one.graph), one.made))
-        buffers = [*_leaving(arrays)]
-        taken = {one.node for buffer in buffers for one in buffer.arrays}
-        scratch: list[_Buffer] = []
-        for one in in_order:
-            if one.node in taken or one.leaves:
-                continue
-            home = next((b for b in scratch if b.key == one.key and _is_free(places, b, one)), None)
-            if home is None:
-                home = _Buffer(one.key)
-                scratch.append(home)
-            home.arrays.append(one)
-        found = [*scratch, *(buffer for buffer in buffers if len(buffer.arrays) > 1)]
+        arrays = {node: self._array(places, node, sizes) for node in nodes}
+        # Rows and columns beside matrices are not worth a buffer.
+        counts = Counter(one.key[0] for one in arrays.values())
+        main = max(counts, key=lambda shape: (_symbolic_axes(shape), counts[shape]))
+        most = _symbolic_axes(main)
+        arrays = {n: one for n, one in arrays.items() if _symbolic_axes(one.key[0]) == most}
+        runs = [*_runs(places, arrays, main, self.layouts, sizes)]
+        run_of = {one.node: run for run in runs for one in run}
+        for run in runs:
+            for one in run:
+                if not one.leaves and one.read <= run[-1].made:
+                    one.key = (self.block,), one.key[1]
+        leaving = [
+            buffer
+            for buffer in _leaving(arrays)
+            if len(buffer.arrays) > 1 or buffer.arrays[0].node in run_of
+        ]
+        taken = {one.node for buffer in leaving for one in buffer.arrays}
+        scratch = _scratch(places, [one for n, one in arrays.items() if n not in taken])
+        found = [*scratch, *leaving]
         if not found:
             return None
-        # Rows and columns beside matrices are not worth a buffer.
-        most = max(_symbolic_axes(buffer) for buffer in found)
-        scratch = [buffer for buffer in scratch if _symbolic_axes(buffer) == most]
-        found = [buffer for buffer in found if buffer.leaving or _symbolic_axes(buffer) == most]
         calls: dict[Node, Stored] = {}
+        makes: dict[Node, int] = {}  # by calls in runs
         for number, buffer in enumerate(found):
             first = min(buffer.arrays, key=lambda one: one.made).node if buffer.leaving else None
+            if first in run_of:
+                makes[first] = number
             for one in buffer.arrays:
-                calls[one.node] = Stored(one.function, number, one.node is first)
-        main = Counter(buffer.key[0] for buffer in found for _ in buffer.arrays).most_common(1)[0][
-            0
-        ]
+                starts = one.node is first and first not in run_of
+                calls[one.node] = Stored(one.function, number, starts)
+        local = frozenset(
+            number for number, buffer in enumerate(scratch) if buffer.key[0] == (self.block,)
+        )
         inputs = [node for node in places.graph.inputs if _has_axes(node)]
         whole = (node for node in inputs if sizes.shape(array_shape(node)) == main)
         return Plan(
@@ -133,6 +147,25 @@ class BufferPlanner:
             self.smallest,
             tuple(sizes.equal),
             tuple(inputs),
+            tuple(self._run(run, calls, makes, local) for run in runs),
+        )
+
+    def _run(
+        self,
+        run: list[_Array],
+        calls: dict[Node, Stored],
+        makes: dict[Node, int],
+        local: frozenset[int],
+    ) -> Run:
+        nodes = tuple(one.node for one in run)
+        return Run(
+            nodes,
+            frozenset(used for node in nodes for used in node.uses() if _has_axes(used)),
+            len(array_shape(nodes[0])),
+            self.block,
+            frozenset(calls[n].buffer for n in nodes if calls[n].buffer in local),
+            tuple((makes[n], _dtype(n)) for n in nodes if n in makes),
+            frozenset(one.node for one in run if one.leaves or one.read > run[-1].made),
         )
 
     def _array(self, places: Places, node: Node, sizes: _Sizes) -> _Array:
@@ -148,7 +181,7 @@ class BufferPlanner:
         assert meta is not None
         key = sizes.shape(meta.shape), meta.dtype
         over = may_write_over_operands(node)
-        return _Array(node, function, graph, made, read, key, leaves, over)
+        return _Array(node, function, graph, made, read, key, leaves, over, key)
 
 
 def array_shape(node: Node) -> tuple[Dim, ...]:
@@ -156,6 +189,12 @@ def array_shape(node: Node) -> tuple[Dim, ...]:
     meta = node.meta[0]
     assert isinstance(meta, ArrayMeta)
     return meta.shape
+
+
+def _dtype(node: Node) -> np.dtype[np.generic]:
+    meta = node.meta[0]
+    assert isinstance(meta, ArrayMeta)
+    return meta.dtype
 
 
 def _has_axes(node: Node) -> bool:
@@ -246,7 +285,7 @@ def _leaving(arrays: dict[Node, _Array]) -> Iterator[_Buffer]:
             ]
             fitting = [
                 one for one in before
-                if one.key == last.key and one.graph is last.graph and not one.leaves and one.read <= now.made
+                if one.whole == last.whole and one.graph is last.graph and not one.leaves and one.read <= now.made
             ]  # fmt: skip
             if not fitting:
                 break
@@ -256,8 +295,64 @@ def _leaving(arrays: dict[Node, _Array]) -> Iterator[_Buffer]:
         yield buffer
 
 
-def _symbolic_axes(buffer: _Buffer) -> int:
-    return sum(isinstance(dim, Expr) for dim in buffer.key[0])
+def _runs(
+    places: Places,
+    arrays: dict[Node, _Array],
+    main: tuple[Dim, ...],
+    layouts: Layouts,
+    sizes: _Sizes,
+) -> Iterator[list[_Array]]:
+    """Yield the calls behind one another that can be made block by block, two at least."""
+
+    def fits(operand: Node) -> bool:
+        if operand in places.nested:
+            return False
+        if not _has_axes(operand):
+            return not operand.multi
+        shape = sizes.shape(array_shape(operand))
+        apart = operand in arrays or maker(operand) not in arrays
+        return apart and shape == main and layouts.of.get(operand) is Order.C
+
+    for graph in places.graph.nested():
+        run: list[_Array] = []
+        for node in graph.nodes:
+            passed = node.kind in (NodeKind.INPUT, NodeKind.CONST) or node in places.nested
+            if passed or item_of(node) is not None:
+                continue
+            one = arrays.get(node)
+            if (
+                one is not None
+                and one.key[0] == main
+                and one.function in BLOCKWISE
+                and all(map(fits, node.uses()))
+            ):
+                run.append(one)
+                continue
+            if len(run) > 1:
+                yield run
+            run = []
+
+
+def _scratch(places: Places, arrays: list[_Array]) -> list[_Buffer]:
+    """Return as few buffers as are needed for arrays that do not leave."""
+    found: list[_Buffer] = []
+    for one in sorted(arrays, key=lambda one: (_depth(places, one.graph), one.made)):
+        if one.leaves:
+            continue
+        home = next((b for b in found if b.key == one.key and _is_free(places, b, one)), None)
+        if home is None:
+            home = _Buffer(one.key)
+            found.append(home)
+        home.arrays.append(one)
+    return found
+
+
+def _symbolic_axes(shape: tuple[Dim, ...]) -> int:
+    return sum(isinstance(dim, Expr) for dim in shape)
+
+
+def _is_computed_number(node: Node) -> bool:
+    return node.kind is NodeKind.CALL and not node.multi and not _has_axes(node)
 
 
 def _depth(places: Places, graph: Graph) -> int:
