@@ -17,10 +17,10 @@ from under_test import compile_fused
 
 import bcjit
 from bcjit.backends import Fused, backend_name, get_backend
-from bcjit.backends.fused.calls import elementwise
+from bcjit.backends.fused import scratch
+from bcjit.backends.fused.calls import BLOCKWISE, elementwise
 from bcjit.backends.fused.plan import BufferPlanner
 from bcjit.backends.fused.scratch import ScratchPool
-from bcjit.backends.testing import RecordingBackend
 from bcjit.fx_graph import Graph, to_source
 from bcjit.meta import ArrayMeta
 from bcjit.ops import all_ops, lookup
@@ -120,7 +120,9 @@ def test_generated_graphs_are_planned():
     @settings(max_examples=60)
     @given(graph_kit.programs())
     def straight(program):
-        planned["straight"] += "buffer" in to_source(program.graph, planner=BufferPlanner(0, 5)).source
+        planned["straight"] += (
+            "buffer" in to_source(program.graph, planner=BufferPlanner(0, 5)).source
+        )
 
     @settings(max_examples=60)
     @given(structured_kit.structured_graphs())
@@ -135,3 +137,396 @@ def test_generated_graphs_are_planned():
     loops()
     assert planned["straight"] > 5
     assert planned["loops"] > 5
+
+
+@pytest.mark.parametrize(
+    "ufunc",
+    sorted(BLOCKWISE - {np.where}, key=lambda one: one.__name__),
+    ids=lambda one: one.__name__,
+)
+def test_a_result_has_the_same_bits_block_by_block(ufunc):
+    rng = np.random.default_rng(2)
+    for dtypes in itertools.product("?bHlefdD", repeat=ufunc.nin):
+        arguments = [values(np.dtype(one), 131, rng) for one in dtypes]
+        if ufunc in SMALL_COUNTS and np.dtype(dtypes[1]).kind in "iu":
+            arguments[1] = np.abs(arguments[1]) % arguments[1].dtype.type(5)
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                wanted = ufunc(*arguments)
+            except (TypeError, ValueError):
+                continue
+            for block in (1, 5, 64):
+                got = np.empty_like(wanted)
+                for start in range(0, 131, block):
+                    here = slice(start, start + block)
+                    ufunc(*(one[here] for one in arguments), got[here])
+                assert got.tobytes() == wanted.tobytes(), (dtypes, block)
+
+
+# ------------------------------------------------------------------ plans
+def source_of(fn, *arguments, smallest=0, block=5):
+    """Return the lines of the way with buffers, of the one graph that is made of a function."""
+    made = []
+
+    def backend(graph, examples):
+        made.append(to_source(graph, planner=BufferPlanner(smallest, block)).source)
+        return graph.to_callable()
+
+    backend.optimizes = True
+    bcjit.compile(fn, backend=backend)(*arguments)
+    (source,) = made
+    lines = source.splitlines()[1:]
+    if not lines[0].startswith("    if "):
+        return []
+    return [
+        line.strip() for line in itertools.takewhile(lambda one: one.startswith(" " * 8), lines[1:])
+    ]
+
+
+def chain(x, y):
+    return np.exp(x) * y - 1.0
+
+
+def rows(x):
+    e = np.exp(x - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def stencil(u):
+    v = u.copy()
+    v[1:-1] = u[:-2] + u[2:] - 2 * u[1:-1]
+    return v
+
+
+X = np.linspace(-1.0, 1.0, 12)
+M = np.linspace(-1.0, 1.0, 12).reshape(4, 3)
+
+PLANS = [
+    (chain, (X, X), [
+        "buffer = np_empty(x.shape, dtype_float64)",
+        "size = x.size",
+        "for start in range(0, size, 5):",
+        "here = slice(start, start + 5)",
+        "x_block = x[here]",
+        "buffer_block = buffer[here]",
+        "y_block = y[here]",
+        "np_exp(x_block, buffer_block)",
+        "np_multiply(buffer_block, y_block, buffer_block)",
+        "np_subtract(buffer_block, 1.0, buffer_block)",
+        "sub = buffer",
+        "return (sub,)",
+    ]),
+    (rows, (M,), [
+        "sub = buffer = np_subtract(x, np_maximum_reduce(x, axis=1, keepdims=True))",
+        "exp = np_exp(sub, buffer); del sub",
+        "truediv = np_divide(exp, np_add_reduce(exp, axis=1, keepdims=True), buffer)",
+        "return (truediv,)",
+    ]),
+    (stencil, (X,), [
+        "held = take(((u.shape[0] - 2, ), (u.shape[0] - 2, ),))",
+        "buffer, buffer_1, = held",
+        "copy = u.copy()",
+        "add = np_add(u[:-2], u[2:], buffer)",
+        "mul = np_multiply(2, u[1:-1], buffer_1)",
+        "sub = np_subtract(add, mul, buffer); del add, mul",
+        "copy[1:-1] = sub",
+        "outputs = (copy,)",
+        "give(held)",
+        "return outputs",
+    ]),
+    # One call: nothing to gain. The memory of an input, of what is handed out or is written over by others is never a buffer.
+    (lambda x: x + 1, (X,), []),
+    (lambda x: x.T * 2 - 1, (M,), []),
+    (lambda x: np.fmax(x, 0.0).tolist(), (X,), []),
+    (lambda x: (x + 1, x - 1), (X,), []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("fn", "arguments", "expected"), PLANS)
+def test_plan(fn, arguments, expected):
+    assert source_of(fn, *arguments) == expected
+
+
+# ------------------------------------------------------------------ traps
+def layouts():
+    rng = np.random.default_rng(3)
+    base = rng.normal(size=(6, 8))
+    yield "C", base[:, :4].copy()
+    yield "F", np.asfortranarray(base[:, :4])
+    yield "strided", base[::2, ::2]
+    yield "reversed", base[::-1, ::-1]
+    yield "one column", base[:, :1].copy()
+    yield "one row", base[:1]
+    yield "one row of F", np.asfortranarray(base)[:1]
+    yield "empty", base[:0]
+    yield "no columns", base[:, :0].copy()
+
+
+def two_axes(x):
+    a = np.exp(x) * 2.0
+    b = np.where(a > 1.0, a, -x) - x
+    return a, b.sum(axis=0), b.T, b
+
+
+def view_of_a_temporary(x):
+    t = np.sin(x) + 1.0
+    return t[1:], t[::-1], (t * 2.0).reshape(-1)
+
+
+def returned_twice(x):
+    t = np.sin(x) * x
+    return t, t, [t, t + 1.0]
+
+
+def written_temporary(x):
+    t = np.sin(x) + 1.0
+    t += x
+    t[:1] = 5.0
+    u = t * 2.0
+    u -= t
+    return u.sum(axis=0), u
+
+
+def reads_back(x):
+    a = x * 2.0
+    b = a + 1.0
+    c = b[::-1] - a
+    d = c * b
+    return np.exp(d).sum(axis=-1), a.sum(axis=0)
+
+
+def powers(x):
+    return (x**2 + x**3 - x**-1) ** 0.5, x**2.0 * x**4
+
+
+def writes_an_input(x):
+    y = np.cos(x) * 3.0
+    x += y * 2.0
+    x[...] = np.sqrt(np.abs(x)) + y
+    return x, y + x
+
+
+def turns(x):
+    u = x
+    best = x
+    for i in range(5):
+        v = np.sin(u) * 0.5 + u
+        if i == 2:
+            best = u
+        u, best = v - best * 0.1, v
+    return u, best, u + best
+
+
+def swapped(x):
+    a, b = x + 1.0, x * 2.0
+    for _ in range(3):
+        a, b = b * 0.5 + a, a - 1.0
+    return a, b
+
+
+def mixed(x):
+    i = (x * 7).astype(int)
+    m = (i % 3 == 1) | (x > 0.5)
+    c = (x + 1j * x) * (x - 2j) * (1.5 - x)
+    return i // 2 + i, m & (i > 0), np.abs(c) - x, (c + c.conj()) * c
+
+
+def numbers(x):
+    s = x.sum()
+    return (x - s) / (s + 1.0) * np.float32(2), x * 1.5 - x.shape[0]
+
+
+PROGRAMS = [
+    two_axes, view_of_a_temporary, returned_twice, written_temporary, reads_back, powers, writes_an_input, turns, swapped,
+    mixed, numbers,
+]  # fmt: skip
+
+
+def facts(value, seen):
+    """Return all that can be told of a result: bits, memory layout, whose memory it is."""
+    if isinstance(value, tuple | list):
+        return type(value), [facts(one, seen) for one in value]
+    if not isinstance(value, np.ndarray):
+        return type(value), value.tobytes() if isinstance(value, np.generic) else repr(value)
+    shared = [np.shares_memory(value, one) for one in seen]
+    same = [value is one for one in seen]
+    seen.append(value)
+    base = None if value.base is None else (value.base.shape, value.base.flags.owndata)
+    flags = value.flags
+    return (
+        value.dtype, value.shape, value.strides, value.tobytes(), shared, same, base,
+        flags.writeable, flags.owndata, flags.c_contiguous, flags.f_contiguous,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("fn", PROGRAMS, ids=lambda fn: fn.__name__)
+def test_nothing_can_be_told_from_plain(fn):
+    compiled = compile_fused(fn)
+    results = []
+    with np.errstate(all="ignore"):
+        for (name, mine), (_, theirs) in zip(
+            [*layouts(), *layouts()], [*layouts(), *layouts()], strict=True
+        ):
+            wanted = facts(fn(theirs), [theirs])
+            result = compiled(mine)
+            got = facts(result, [mine])
+            assert got == wanted, name
+            assert mine.tobytes() == theirs.tobytes()
+            results.append((result, got, mine))
+    # Later calls have not touched what earlier ones handed out.
+    for result, got, mine in results:
+        if fn is not writes_an_input:
+            assert facts(result, [mine]) == got
+
+
+def test_a_warning_in_the_middle_is_numpys_own():
+    def fn(x):
+        a = x * 2.0 + 1.0
+        b = np.log(a) - x
+        return b * 3.0
+
+    compiled = compile_fused(fn)
+    good, bad = X + 5.0, X - 5.0
+    for _ in range(2):
+        assert compiled(good).tobytes() == fn(good).tobytes()
+        with pytest.warns(RuntimeWarning, match="invalid value encountered in log") as caught:
+            got = compiled(bad)
+        assert caught[0].filename == __file__
+        with np.errstate(all="ignore"):
+            assert got.tobytes() == fn(bad).tobytes()
+        with np.errstate(invalid="raise"), pytest.raises(FloatingPointError, match="log"):
+            compiled(bad)
+    assert compiled(good).tobytes() == fn(good).tobytes()
+
+
+def test_buffers_follow_the_sizes():
+    compiled = compile_fused(reads_back)
+    for size in (7, 3, 7, 1, 12, 12, 5):
+        x = np.linspace(-1.0, 1.0, size)
+        got, wanted = compiled(x), reads_back(x)
+        assert [one.tobytes() for one in got] == [one.tobytes() for one in wanted]
+
+
+def pools_of(fn, *arguments):
+    """Return the compiled function, and the pools of its graphs."""
+    pools = []
+
+    class Backend(Fused):
+        def __call__(self, graph, examples):
+            function = super().__call__(graph, examples)
+            pools.append(function.__globals__["take"].__self__)
+            return function
+
+    compiled = bcjit.compile(fn, backend=Backend(0, 5))
+    compiled(*arguments)
+    return compiled, pools
+
+
+def test_buffers_wait_and_are_few():
+    compiled, (pool,) = pools_of(stencil, X)
+    assert len(pool) == 1
+    (held,) = pool._waiting
+    first = [one.ctypes.data for one in held]
+    compiled(X)
+    assert [one.ctypes.data for one in pool._waiting[0]] == first
+    for _ in range(5):
+        pool.give([np.empty(3)])
+    assert len(pool) == 2
+
+
+def test_buffers_that_are_too_large_do_not_wait(monkeypatch):
+    monkeypatch.setattr(scratch, "_MOST_BYTES", 100)
+    pool = ScratchPool([F8])
+    pool.give(pool.take(((13,),)))
+    assert len(pool) == 0
+    pool.give(pool.take(((12,),)))
+    assert len(pool) == 1
+
+
+def test_a_failed_call_gives_nothing_back():
+    compiled, (pool,) = pools_of(lambda x, y: np.exp((x * 2.0)[::-1] + y).sum(), X, X)
+    assert len(pool) == 1
+    with np.errstate(over="raise"), pytest.raises(FloatingPointError):
+        compiled(X, X + 1e4)
+    assert len(pool) == 0
+    compiled(X, X)
+    assert len(pool) == 1
+
+
+def test_buffers_die_with_the_function():
+    compiled, pools = pools_of(stencil, X)
+    gone = weakref.ref(pools.pop()._waiting[0][0])
+    assert gone() is not None
+    del compiled
+    gc.collect()
+    assert gone() is None
+
+
+def test_threads_have_buffers_of_their_own():
+    compiled = compile_fused(reads_back)
+    inputs = [np.linspace(-1.0, k, 2000) for k in range(4)]
+    wanted = [[one.tobytes() for one in reads_back(x)] for x in inputs]
+    compiled(inputs[0])
+    wrong = []
+
+    def work(k):
+        for _ in range(20):
+            if [one.tobytes() for one in compiled(inputs[k])] != wanted[k]:
+                wrong.append(k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert not wrong
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="signals of POSIX")
+def test_a_signal_handler_may_call_the_same_function():
+    compiled = compile_fused(reads_back)
+    x, y = np.linspace(-1.0, 1.0, 3000), np.linspace(0.0, 2.0, 3000)
+    wanted = [[one.tobytes() for one in reads_back(one_of)] for one_of in (x, y)]
+    compiled(x)
+    inner = []
+
+    def handler(_number, _frame):
+        inner.append([one.tobytes() for one in compiled(y)] == wanted[1])
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.001, 0.002)
+        for _ in range(2000):
+            assert [one.tobytes() for one in compiled(x)] == wanted[0]
+            if len(inner) > 20:
+                break
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert inner
+    assert all(inner)
+
+
+def test_it_is_a_backend_by_name():
+    assert backend_name(get_backend("fused")) == "fused"
+    compiled = bcjit.compile(chain, backend="fused")
+    for size in (10, 50_000):
+        x = np.linspace(-1.0, 1.0, size)
+        assert compiled(x, x).tobytes() == chain(x, x).tobytes()
+
+
+def test_small_arrays_take_the_way_as_written():
+    pool = []
+
+    class Backend(Fused):
+        def __call__(self, graph, examples):
+            function = super().__call__(graph, examples)
+            pool.append(function.__globals__["take"].__self__)
+            return function
+
+    compiled = bcjit.compile(stencil, backend=Backend(smallest=100))
+    compiled(np.ones(50))
+    assert len(pool[0]) == 0
+    compiled(np.ones(150))
+    assert len(pool[0]) == 1

@@ -78,9 +78,12 @@ class _Writer:
     def call(self, node: Node) -> str:
         """Return a call of the block of each of its operands, into that of its buffer."""
         stored = self.renderer.buffers.calls[node]
-        words = [self._operand(arg) for arg in node.args[: stored.function.nin]]
+        words = ", ".join(self._operand(arg) for arg in node.args[: stored.inputs])
         function = self.renderer.bind(stored.function, f"np_{stored.function.__name__}")
-        return f"{function}({', '.join([*words, self._buffer(stored.buffer)])})"
+        buffer = self._buffer(stored.buffer)
+        if isinstance(stored.function, np.ufunc):
+            return f"{function}({words}, {buffer})"
+        return f"{self.renderer.bind(np.copyto, 'np_copyto')}({buffer}, {function}({words}))"
 
     def _operand(self, operand: object) -> str:
         if isinstance(operand, Node) and operand in self.inside:

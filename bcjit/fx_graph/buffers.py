@@ -6,9 +6,9 @@ inputs of a call, and as written.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
@@ -30,14 +30,17 @@ class Stored:
     Parameters
     ----------
     function
-        The ufunc that does what the node's target does.
+        What does what the node's target does: a ufunc, or `numpy.where`, whose result is copied.
+    inputs
+        How many of the node's operands it takes.
     buffer
         The number of the buffer; those of `Plan.scratch` come first.
     makes
         The call makes its result as NumPy does, and that is the buffer from then on.
     """
 
-    function: np.ufunc
+    function: Callable[..., Any]
+    inputs: int
     buffer: int
     makes: bool = False
 

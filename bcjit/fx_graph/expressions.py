@@ -197,7 +197,7 @@ class Renderer:
     def _stored(self, node: Node, stored: Stored) -> str:
         """Return the call of a ufunc that writes into a buffer, or that makes one."""
         function = self.bind(stored.function, f"np_{stored.function.__name__}")
-        words = [self._operand(arg)[0] for arg in node.args[: stored.function.nin]]
+        words = [self._operand(arg)[0] for arg in node.args[: stored.inputs]]
         name = self.buffers.names[stored.buffer]
         if stored.makes:
             return f"{name} = {function}({', '.join(words)})"

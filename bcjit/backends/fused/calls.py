@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Container, Mapping
-from typing import Final
+from collections.abc import Callable, Container, Mapping
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from bcjit.meta import ArrayMeta, ScalarMeta
 __all__ = [
     "BLOCKWISE",
     "array_meta",
+    "count_inputs",
     "elementwise",
     "is_plain_slice",
     "may_write_over_operands",
@@ -43,7 +44,8 @@ _COMPARISONS: Final = frozenset(
 
 # Whose results are the same bits however the arrays are cut in blocks. np.fmax is not: which of 0.0 and -0.0 it gives is a
 # matter of the place in the array.
-BLOCKWISE: Final = frozenset({
+BLOCKWISE: Final[frozenset[Callable[..., Any]]] = frozenset({
+    np.where,
     *_BINARY.values(), *_UNARY.values(), np.power, np.square, np.sqrt, np.reciprocal, np.cbrt, np.sign, np.fabs, np.maximum,
     np.minimum, np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10, np.log1p, np.sin, np.cos, np.tan, np.arcsin, np.arccos,
     np.arctan, np.arctan2, np.sinh, np.cosh, np.tanh, np.arcsinh, np.arccosh, np.arctanh, np.hypot, np.floor, np.ceil, np.rint,
@@ -83,12 +85,15 @@ def _is_number(dtype: np.dtype[np.generic]) -> bool:
     return dtype.kind in _KINDS and dtype.isnative
 
 
-def elementwise(node: Node) -> np.ufunc | None:
-    """Return the ufunc that gives the array of a call from its positional operands, with none but them; None if there is none."""
+def elementwise(node: Node) -> Callable[..., Any] | None:
+    """Return the ufunc that gives the array of a call from its positional operands, with none but them, or `numpy.where`; None if there is none."""
     if node.kind is not NodeKind.CALL or node.kwargs or node.op is None or node.has_effect:
         return None
     if node.view_of is not None or node.alias != "fresh" or array_meta(node) is None:
         return None
+    if node.target is np.where:
+        known = len(node.args) == 3 and all(map(_is_operand, node.args))
+        return np.where if known else None
     function = _function(node)
     if function is None or function.nout != 1 or function.signature is not None:
         return None
@@ -98,6 +103,11 @@ def elementwise(node: Node) -> np.ufunc | None:
     if function in _COMPARISONS and not _compares_alike(node):
         return None
     return function
+
+
+def count_inputs(function: Callable[..., Any]) -> int:
+    """Return how many operands `elementwise` leaves to what it returns."""
+    return function.nin if isinstance(function, np.ufunc) else 3
 
 
 def may_write_over_operands(node: Node) -> bool:

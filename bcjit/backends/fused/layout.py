@@ -115,7 +115,7 @@ class Layouts:
         if node.kind is not NodeKind.CALL or array_meta(node) is None:
             return Order.UNKNOWN
         lowest = min(map(self._operand, node.uses()), default=Order.C)
-        if elementwise(node) is not None:
+        if elementwise(node) is not None and node.target is not np.where:
             return Order.C if lowest else Order.UNKNOWN
         if node.op is None or "order" in node.kwargs or "out" in node.kwargs:
             return Order.UNKNOWN

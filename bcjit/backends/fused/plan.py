@@ -8,15 +8,16 @@ its memory, once, and the temporaries before it on the way may be in that memory
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import field
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
 from bcjit.backends.fused.calls import (
     BLOCKWISE,
     array_meta,
+    count_inputs,
     elementwise,
     may_write_over_operands,
     only_looks,
@@ -45,7 +46,7 @@ class _Array:
     """An array that may be put into a buffer."""
 
     node: Node
-    function: np.ufunc
+    function: Callable[..., Any]
     graph: Graph
     made: int  # the index of its call
     read: int  # that of the last that reads it
@@ -111,6 +112,10 @@ class BufferPlanner:
         arrays = {n: one for n, one in arrays.items() if _symbolic_axes(one.key[0]) == most}
         runs = [*_runs(places, arrays, main, self.layouts, sizes)]
         run_of = {one.node: run for run in runs for one in run}
+        # Only a block of what numpy.where gives is cheap to copy.
+        arrays = {
+            n: one for n, one in arrays.items() if n in run_of or one.function is not np.where
+        }
         for run in runs:
             for one in run:
                 if not one.leaves and one.read <= run[-1].made:
@@ -133,7 +138,7 @@ class BufferPlanner:
                 makes[first] = number
             for one in buffer.arrays:
                 starts = one.node is first and first not in run_of
-                calls[one.node] = Stored(one.function, number, starts)
+                calls[one.node] = Stored(one.function, count_inputs(one.function), number, starts)
         local = frozenset(
             number for number, buffer in enumerate(scratch) if buffer.key[0] == (self.block,)
         )
@@ -328,7 +333,9 @@ def _runs(
             ):
                 run.append(one)
                 continue
-            if len(run) > 1:
+            # Two calls that do not follow from one another have nothing in the caches for each other.
+            nodes = {one.node for one in run}
+            if any(used in nodes for inner in nodes for used in inner.uses()):
                 yield run
             run = []
 
