@@ -22,6 +22,7 @@ from bcjit.backends.fused.calls import BLOCKWISE, elementwise
 from bcjit.backends.fused.plan import BufferPlanner
 from bcjit.backends.fused.scratch import ScratchPool
 from bcjit.fx_graph import Graph, to_source
+from bcjit.fx_graph import source_of as source_text
 from bcjit.meta import ArrayMeta
 from bcjit.ops import all_ops, lookup
 from tests import graph_kit, structured_kit
@@ -165,6 +166,21 @@ def test_a_result_has_the_same_bits_block_by_block(ufunc):
 
 
 # ------------------------------------------------------------------ plans
+def planned_source(fn):
+    """Return the sources of all graphs of a function of a matrix."""
+    made = []
+
+    class Backend(Fused):
+        def __call__(self, graph, examples):
+            function = super().__call__(graph, examples)
+            made.append(source_text(function))
+            return function
+
+    with np.errstate(all="ignore"):
+        bcjit.compile(fn, backend=Backend(0, 5))(M.copy())
+    return "".join(made)
+
+
 def source_of(fn, *arguments, smallest=0, block=5):
     """Return the lines of the way with buffers, of the one graph that is made of a function."""
     made = []
@@ -337,7 +353,26 @@ def numbers(x):
     return (x - s) / (s + 1.0) * np.float32(2), x * 1.5 - x.shape[0]
 
 
+def pairs(x):
+    d = x[:, None] - x[None]
+    e = (d * d).sum(axis=-1)
+    return np.sqrt(e + 1.0) * 2.0, d.sum(axis=0)
+
+
+def orders(x):
+    a, b, c = np.zeros(x.shape, float, "F"), x.copy("F"), np.copy(x, "F")
+    d = np.ones_like(x) * 2.0 + np.zeros(x.shape)
+    e = np.full(x.shape, 2.0, float, "F") + 1.0
+    return a + 1.0 - x, b * 2.0 + 1.0, (c - 1.0) * 3.0, d * x, e * e, (b * c - 1.0).sum(axis=0)
+
+
+def slices(x):
+    u = np.exp(x)[:, 1:] * 2.0 + x[:, 1:]
+    return (u - x[:, :-1]) * u, (x[::-1] * 2.0 + 1.0) * x, (x[:, ::2] + 1.0) * 2.0
+
+
 PROGRAMS = [
+    pairs, orders, slices,
     two_axes, view_of_a_temporary, returned_twice, written_temporary, reads_back, powers, writes_an_input, turns, swapped,
     mixed, numbers,
 ]  # fmt: skip
@@ -362,6 +397,7 @@ def facts(value, seen):
 
 @pytest.mark.parametrize("fn", PROGRAMS, ids=lambda fn: fn.__name__)
 def test_nothing_can_be_told_from_plain(fn):
+    assert "buffer" in planned_source(fn)
     compiled = compile_fused(fn)
     results = []
     with np.errstate(all="ignore"):

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from bcjit.dims import Expr
+from bcjit.dims import Dim, Expr
 from bcjit.fx_graph import Node, NodeKind
 from bcjit.fx_graph.expressions import IN_PLACE
 from bcjit.meta import ArrayMeta, ScalarMeta
@@ -16,6 +16,7 @@ from bcjit.meta import ArrayMeta, ScalarMeta
 __all__ = [
     "BLOCKWISE",
     "array_meta",
+    "array_shape",
     "count_inputs",
     "elementwise",
     "is_plain_slice",
@@ -79,6 +80,13 @@ def array_meta(node: Node) -> ArrayMeta | None:
     if not isinstance(meta, ArrayMeta) or meta.is_scalar or not meta.shape:
         return None
     return meta if _is_number(meta.dtype) else None
+
+
+def array_shape(node: Node) -> tuple[Dim, ...]:
+    """Return the shape of an array."""
+    meta = node.meta[0]
+    assert isinstance(meta, ArrayMeta)
+    return meta.shape
 
 
 def _is_number(dtype: np.dtype[np.generic]) -> bool:

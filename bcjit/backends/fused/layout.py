@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
-from bcjit.backends.fused.calls import array_meta, elementwise, is_plain_slice
+from bcjit.backends.fused.calls import array_meta, array_shape, elementwise, is_plain_slice
 from bcjit.fx_graph import Node, NodeKind, item_of
 from bcjit.meta import ArrayMeta
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from bcjit.fx_graph import Graph, Operand
 
 __all__ = ["Layouts", "Order"]
@@ -32,16 +34,15 @@ class Order(enum.IntEnum):
     C = 2  # contiguous
 
 
-# New memory in C order, whatever the operands.
-_CREATING: Final[frozenset[object]] = frozenset(
-    {np.zeros, np.ones, np.empty, np.full, np.arange, np.linspace}
-)
+# New memory in C order, whatever the operands; up to how many positional operands, since an order is one of those behind.
+_CREATING: Final[Mapping[object, int]] = {np.zeros: 2, np.ones: 2, np.empty: 2, np.full: 3}
 # New memory in the order of the operand.
-_LIKE: Final[frozenset[object]] = frozenset(
-    {
-        np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.copy, np.ndarray.copy, np.ndarray.astype, np.where,
-    }
-)  # fmt: skip
+_LIKE: Final[Mapping[object, int]] = {
+    np.zeros_like: 2, np.ones_like: 2, np.empty_like: 2, np.full_like: 3, np.copy: 1, np.ndarray.copy: 1, np.ndarray.astype: 2,
+    np.where: 3,
+}  # fmt: skip
+# One axis.
+_FLAT: Final[frozenset[object]] = frozenset({np.arange, np.linspace})
 _REDUCING: Final[frozenset[object]] = frozenset({
     np.sum, np.prod, np.max, np.amax, np.min, np.amin, np.mean, np.var, np.std, np.any, np.all,
     np.ndarray.sum, np.ndarray.prod, np.ndarray.max, np.ndarray.min, np.ndarray.mean, np.ndarray.var, np.ndarray.std,
@@ -130,14 +131,14 @@ class Layouts:
             return Order.UNKNOWN
 
     def _of_call(self, node: Node, target: object, lowest: Order) -> Order:
+        if node.alias != "fresh":
+            return Order.UNKNOWN
+        if target in _FLAT:
+            return Order.C if len(array_shape(node)) == 1 else Order.UNKNOWN
         if target in _CREATING:
-            return Order.C if node.alias == "fresh" else Order.UNKNOWN
-        alone = node.alias == "fresh" and len(node.args) <= (3 if target is np.where else 2)
-        if target in _LIKE and alone:
-            return lowest if lowest is Order.C else Order.UNKNOWN
-        if target in _REDUCING and alone:
-            return lowest if lowest is Order.C else Order.UNKNOWN
-        return Order.UNKNOWN
+            return Order.C if len(node.args) <= _CREATING[target] else Order.UNKNOWN
+        most = 2 if target in _REDUCING else _LIKE.get(target, -1)
+        return Order.C if len(node.args) <= most and lowest is Order.C else Order.UNKNOWN
 
     def _result(self, around: Node, index: int) -> Order:
         if around.kind is NodeKind.COND:

@@ -17,6 +17,7 @@ import numpy as np
 from bcjit.backends.fused.calls import (
     BLOCKWISE,
     array_meta,
+    array_shape,
     count_inputs,
     elementwise,
     may_write_over_operands,
@@ -187,13 +188,6 @@ class BufferPlanner:
         key = sizes.shape(meta.shape), meta.dtype
         over = may_write_over_operands(node)
         return _Array(node, function, graph, made, read, key, leaves, over, key)
-
-
-def array_shape(node: Node) -> tuple[Dim, ...]:
-    """Return the shape of an array."""
-    meta = node.meta[0]
-    assert isinstance(meta, ArrayMeta)
-    return meta.shape
 
 
 def _dtype(node: Node) -> np.dtype[np.generic]:
