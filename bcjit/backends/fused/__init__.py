@@ -15,8 +15,8 @@ else:
 
 __all__ = ["BLOCK", "SMALLEST", "Fused", "fused"]
 
-# Elements below which fresh memory costs less than telling that buffers can be used.
-SMALLEST: Final = 16384
+# Elements below which fresh memory costs less than looking whether buffers can be used (docs/design/0022-fused.md has the figures).
+SMALLEST: Final = 65536
 # Elements of a block: what a chain works on stays in the nearer caches, and calls of NumPy cost little beside it.
 BLOCK: Final = 16384
 

@@ -8,7 +8,7 @@ its memory, once, and the temporaries before it on the way may be in that memory
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Container, Iterator
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 __all__ = ["BufferPlanner"]
 
 _Key: TypeAlias = tuple[tuple[Dim, ...], np.dtype[np.generic]]
+
+# Calls of a run: slicing the blocks costs more than two of them save.
+_SHORTEST: Final = 3
 
 _AT_THE_END: Final = 1 << 60
 
@@ -121,13 +124,13 @@ class BufferPlanner:
             for one in run:
                 if not one.leaves and one.read <= run[-1].made:
                     one.key = (self.block,), one.key[1]
+        taken: set[Node] = set()
         leaving = [
             buffer
-            for buffer in _leaving(arrays)
+            for buffer in _leaving(arrays, taken)
             if len(buffer.arrays) > 1 or buffer.arrays[0].node in run_of
         ]
-        taken = {one.node for buffer in leaving for one in buffer.arrays}
-        scratch = _scratch(places, [one for n, one in arrays.items() if n not in taken])
+        scratch = _scratch(places, arrays, run_of, taken)
         found = [*scratch, *leaving]
         if not found:
             return None
@@ -270,28 +273,29 @@ class _Sizes:
         return tuple(map(self._find, shape))
 
 
-def _leaving(arrays: dict[Node, _Array]) -> Iterator[_Buffer]:
+def _leaving(arrays: dict[Node, _Array], taken: set[Node]) -> Iterator[_Buffer]:
     """Yield a buffer for each array that leaves, with those on the way to it that can be in its memory before."""
-    taken: set[Node] = set()
     for last in sorted(arrays.values(), key=lambda one: -one.made):
-        if not last.leaves:
-            continue
-        buffer = _Buffer(last.key, [last], leaving=True)
-        now = last
-        while now.over:
-            before = [
-                arrays[used] for used in now.node.uses() if used in arrays and used not in taken
-            ]
-            fitting = [
-                one for one in before
-                if one.whole == last.whole and one.graph is last.graph and not one.leaves and one.read <= now.made
-            ]  # fmt: skip
-            if not fitting:
-                break
-            now = max(fitting, key=lambda one: -one.made)  # the longest way back
-            buffer.arrays.append(now)
-            taken.add(now.node)
-        yield buffer
+        if last.leaves:
+            yield _Buffer(last.key, _chain(last, arrays, taken), leaving=True)
+
+
+def _chain(last: _Array, arrays: dict[Node, _Array], taken: set[Node]) -> list[_Array]:
+    """Return an array with those that can be in its memory before, one after another, and take them."""
+    found = [last]
+    taken.add(last.node)
+    while found[-1].over:
+        now = found[-1]
+        before = [arrays[used] for used in now.node.uses() if used in arrays and used not in taken]
+        fitting = [
+            one for one in before
+            if one.whole == last.whole and one.graph is last.graph and not one.leaves and one.read <= now.made
+        ]  # fmt: skip
+        if not fitting:
+            break
+        found.append(min(fitting, key=lambda one: one.made))  # the longest way back
+        taken.add(found[-1].node)
+    return found
 
 
 def _runs(
@@ -301,7 +305,7 @@ def _runs(
     layouts: Layouts,
     sizes: _Sizes,
 ) -> Iterator[list[_Array]]:
-    """Yield the calls behind one another that can be made block by block, two at least."""
+    """Yield the calls behind one another that are made block by block."""
 
     def fits(operand: Node) -> bool:
         if operand in places.nested:
@@ -327,24 +331,36 @@ def _runs(
             ):
                 run.append(one)
                 continue
-            # Two calls that do not follow from one another have nothing in the caches for each other.
+            # Calls that do not follow from one another have nothing in the caches for each other.
             nodes = {one.node for one in run}
-            if any(used in nodes for inner in nodes for used in inner.uses()):
+            if len(run) >= _SHORTEST and any(u in nodes for inner in nodes for u in inner.uses()):
                 yield run
             run = []
 
 
-def _scratch(places: Places, arrays: list[_Array]) -> list[_Buffer]:
-    """Return as few buffers as are needed for arrays that do not leave."""
+def _scratch(
+    places: Places, arrays: dict[Node, _Array], run_of: Container[Node], taken: set[Node]
+) -> list[_Buffer]:
+    """Return as few buffers as are needed for the arrays that are not taken."""
     found: list[_Buffer] = []
-    for one in sorted(arrays, key=lambda one: (_depth(places, one.graph), one.made)):
-        if one.leaves:
-            continue
-        home = next((b for b in found if b.key == one.key and _is_free(places, b, one)), None)
+
+    def place(key: _Key, group: list[_Array]) -> None:
+        free = (b for b in found if b.key == key and all(_is_free(places, b, one) for one in group))
+        home = next(free, None)
         if home is None:
-            home = _Buffer(one.key)
+            home = _Buffer(key)
             found.append(home)
-        home.arrays.append(one)
+        home.arrays += group
+
+    left = [one for one in arrays.values() if one.node not in taken]
+    left.sort(key=lambda one: (_depth(places, one.graph), one.made))
+    for one in left:
+        # What is written block by block and read as a whole: its blocks serve for those before it too.
+        if one.node in run_of and one.key == one.whole and one.node not in taken:
+            place(one.whole, _chain(one, arrays, taken))
+    for one in left:
+        if one.node not in taken:
+            place(one.key, [one])
     return found
 
 
