@@ -39,8 +39,8 @@ def blocks(renderer: Renderer, graph: Graph, run: Run) -> Blocks:
         for node in run.nodes
         if node in run.read_later
     ]
-    head = f"for {writer.start} in range(0, {writer.size}, {run.block}):"
-    here = f"{writer.here} = {renderer.bind(slice, 'slice')}({writer.start}, {writer.start} + {run.block})"
+    head = f"for {writer.start} in range(0, {writer.length}, {writer.step}):"
+    here = f"{writer.here} = {renderer.bind(slice, 'slice')}({writer.start}, {writer.start} + {writer.step})"
     return Blocks(writer.needed, writer.before, head, [here, *writer.slices.values()], calls, after)
 
 
@@ -51,29 +51,38 @@ class _Writer:
         self.run = run
         self.inside = frozenset(run.nodes)
         self.start, self.here = renderer.new_name("start"), renderer.new_name("here")
-        self.size = renderer.new_name("size")
+        self.length, self.step = renderer.new_name("length"), str(run.block)
         self.needed: list[Expression] = []
         self.before: list[str] = []
         self.slices: dict[str, str] = {}  # by the name of the whole array
         self._blocks: dict[str, str] = {}
-        whole = next(arg for node in run.nodes for arg in node.args if self._is_whole(arg))
+        self._names: dict[Node, str] = {}
+        whole = next(arg for node in run.nodes for arg in node.args if arg in run.whole)
         text = self._text(whole)
         names = renderer.buffers.names
         for buffer, dtype in run.makes:
             empty = renderer.bind(np.empty, "np_empty")
             kind = renderer.bind(dtype, f"dtype_{dtype.name}")
             self.before.append(f"{names[buffer]} = {empty}({text}.shape, {kind})")
-        self.before.append(f"{self.size} = {text}.size")
-
-    def _is_whole(self, operand: object) -> bool:
-        return (
-            isinstance(operand, Node) and operand in self.run.whole and operand not in self.inside
-        )
+        if run.flat or run.axes == 1:
+            self.before.append(f"{self.length} = {text}.size")
+        else:
+            self.before.append(f"{self.length} = {text}.shape[0]")
+            self.step = renderer.new_name("step")
+            row = f"max({text}.size // max({self.length}, 1), 1)"
+            self.before.append(f"{self.step} = max({run.block} // {row}, 1)")
 
     def _text(self, operand: object) -> str:
+        """Return an operand; an expression is computed once, before the blocks."""
+        if isinstance(operand, Node) and operand in self._names:
+            return self._names[operand]
         value = self.renderer.operand(operand, self.graph)
         self.needed.append(value)
-        return value.text
+        if not isinstance(operand, Node) or operand not in self.renderer.places.nested:
+            return value.text
+        name = self._names[operand] = self.renderer.new_name(operand.name)
+        self.before.append(f"{name} = {value.text}")
+        return name
 
     def call(self, node: Node) -> str:
         """Return a call of the block of each of its operands, into that of its buffer."""
@@ -88,7 +97,7 @@ class _Writer:
     def _operand(self, operand: object) -> str:
         if isinstance(operand, Node) and operand in self.inside:
             return self._buffer(self.renderer.buffers.calls[operand].buffer)
-        if self._is_whole(operand):
+        if isinstance(operand, Node) and operand in self.run.sliced:
             return self._block(self._text(operand))
         return self._text(operand)
 
@@ -98,14 +107,14 @@ class _Writer:
             return self._block(name)
         if name not in self._blocks:
             self._blocks[name] = self.renderer.new_name(f"{name}_block")
-            self.slices[name] = f"{self._blocks[name]} = {name}[:{self.size} - {self.start}]"
+            self.slices[name] = f"{self._blocks[name]} = {name}[:{self.length} - {self.start}]"
         return self._blocks[name]
 
     def _block(self, name: str) -> str:
-        """Return the block of an array of the run's shape."""
+        """Return the block of an array."""
         if name not in self._blocks:
             flat = name
-            if self.run.axes > 1:
+            if self.run.flat:
                 flat = self.renderer.new_name(f"{name}_flat")
                 self.before.append(f"{flat} = {name}.reshape(-1)")
             self._blocks[name] = self.renderer.new_name(f"{name}_block")

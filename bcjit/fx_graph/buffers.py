@@ -62,9 +62,13 @@ class Run:
     nodes
         In order; all of them are in `Plan.calls`.
     whole
-        The arrays of their shape among their operands; other operands are numbers.
+        The arrays of their shape among their operands.
+    sliced
+        The operands of which a block needs a part; others are needed whole: numbers, and what is stretched along the first axis.
     axes
-        The number of axes of that shape.
+        The number of axes of their shape.
+    flat
+        A block is a part of all elements in order; else it is some of the first axis.
     block
         How many elements a block has.
     local
@@ -77,7 +81,9 @@ class Run:
 
     nodes: tuple[Node, ...]
     whole: frozenset[Node]
+    sliced: frozenset[Node]
     axes: int
+    flat: bool
     block: int
     local: frozenset[int]
     makes: tuple[tuple[int, np.dtype[np.generic]], ...]

@@ -160,6 +160,11 @@ class _Writer:
         """Write a run where its first call stands."""
         if node is not run.nodes[0]:
             return
+        places = self.places
+        first, last = (places.where[one][1] for one in (node, run.nodes[-1]))
+        for one in graph.nodes[first:last]:  # what the calls take may be written inside them
+            if one in places.nested:
+                self.renderer.nested[one] = self.renderer.expression(one)
         parts = blocks(self.renderer, graph, run)
         for value in parts.needed:
             self._need(value, node)
@@ -170,9 +175,9 @@ class _Writer:
         self.block.lines.extend(Line(1, text, one) for one, text in inside)
         for one, text in parts.after:
             self._line(text, one)
-        unbound = {self.places.name(one) for one in run.nodes if one not in run.read_later}
+        unbound = {places.name(one) for one in run.nodes if one not in run.read_later}
         for one in run.nodes:
-            names = self.dead[graph].get(self.places.where[one][1], [])
+            names = self.dead[graph].get(places.where[one][1], [])
             bound = [name for name in names if name not in unbound]
             if bound:
                 self._line(f"del {', '.join(bound)}", one)

@@ -25,7 +25,7 @@ from bcjit.backends.fused.calls import (
 )
 from bcjit.backends.fused.layout import Layouts, Order
 from bcjit.backends.fused.scratch import ScratchPool
-from bcjit.dims import Dim, Expr, product
+from bcjit.dims import Dim, Expr, floor_divide, maximum, product
 from bcjit.fx_graph import Node, NodeKind, item_of, maker
 from bcjit.fx_graph.buffers import Plan, Run, Scratch, Stored
 from bcjit.meta import ArrayMeta
@@ -114,16 +114,19 @@ class BufferPlanner:
         main = max(counts, key=lambda shape: (_symbolic_axes(shape), counts[shape]))
         most = _symbolic_axes(main)
         arrays = {n: one for n, one in arrays.items() if _symbolic_axes(one.key[0]) == most}
-        runs = [*_runs(places, arrays, main, self.layouts, sizes)]
-        run_of = {one.node: run for run in runs for one in run}
+        runs = [*_Runs(places, arrays, main, self.layouts, sizes).find()]
+        run_of = {one.node: run for run in runs for one in run.arrays}
         # Only a block of what numpy.where gives is cheap to copy.
         arrays = {
             n: one for n, one in arrays.items() if n in run_of or one.function is not np.where
         }
+        local: set[tuple[Dim, ...]] = set()
         for run in runs:
-            for one in run:
-                if not one.leaves and one.read <= run[-1].made:
-                    one.key = (self.block,), one.key[1]
+            shape = self._block_shape(run, main)
+            local.add(shape)
+            for one in run.arrays:
+                if not one.leaves and one.read <= run.arrays[-1].made:
+                    one.key = shape, one.key[1]
         taken: set[Node] = set()
         leaving = [
             buffer
@@ -143,9 +146,7 @@ class BufferPlanner:
             for one in buffer.arrays:
                 starts = one.node is first and first not in run_of
                 calls[one.node] = Stored(one.function, count_inputs(one.function), number, starts)
-        local = frozenset(
-            number for number, buffer in enumerate(scratch) if buffer.key[0] == (self.block,)
-        )
+        blocks = frozenset(n for n, buffer in enumerate(scratch) if buffer.key[0] in local)
         inputs = [node for node in places.graph.inputs if _has_axes(node)]
         whole = (node for node in inputs if sizes.shape(array_shape(node)) == main)
         return Plan(
@@ -156,25 +157,34 @@ class BufferPlanner:
             self.smallest,
             tuple(sizes.equal),
             tuple(inputs),
-            tuple(self._run(run, calls, makes, local) for run in runs),
+            tuple(self._run(run, calls, makes, blocks) for run in runs),
         )
+
+    def _block_shape(self, run: _Run, main: tuple[Dim, ...]) -> tuple[Dim, ...]:
+        if run.flat or len(main) == 1:
+            return (self.block,)
+        row = maximum(product(main[1:]), 1)
+        return maximum(floor_divide(self.block, row), 1), *main[1:]
 
     def _run(
         self,
-        run: list[_Array],
+        run: _Run,
         calls: dict[Node, Stored],
         makes: dict[Node, int],
-        local: frozenset[int],
+        blocks: frozenset[int],
     ) -> Run:
-        nodes = tuple(one.node for one in run)
+        nodes = tuple(one.node for one in run.arrays)
+        last = run.arrays[-1].made
         return Run(
             nodes,
-            frozenset(used for node in nodes for used in node.uses() if _has_axes(used)),
+            frozenset(run.whole),
+            frozenset(run.sliced),
             len(array_shape(nodes[0])),
+            run.flat,
             self.block,
-            frozenset(calls[n].buffer for n in nodes if calls[n].buffer in local),
+            frozenset(calls[n].buffer for n in nodes if calls[n].buffer in blocks),
             tuple((makes[n], _dtype(n)) for n in nodes if n in makes),
-            frozenset(one.node for one in run if one.leaves or one.read > run[-1].made),
+            frozenset(one.node for one in run.arrays if one.leaves or one.read > last),
         )
 
     def _array(self, places: Places, node: Node, sizes: _Sizes) -> _Array:
@@ -298,44 +308,87 @@ def _chain(last: _Array, arrays: dict[Node, _Array], taken: set[Node]) -> list[_
     return found
 
 
-def _runs(
-    places: Places,
-    arrays: dict[Node, _Array],
-    main: tuple[Dim, ...],
-    layouts: Layouts,
-    sizes: _Sizes,
-) -> Iterator[list[_Array]]:
-    """Yield the calls behind one another that are made block by block."""
+@dataclass(slots=True)
+class _Run:
+    """Calls that are made block by block."""
 
-    def fits(operand: Node) -> bool:
-        if operand in places.nested:
+    arrays: list[_Array] = field(default_factory=list)
+    whole: set[Node] = field(default_factory=set)
+    sliced: set[Node] = field(default_factory=set)
+    flat: bool = True
+
+
+class _Runs:
+    """Finds the calls behind one another that are made block by block."""
+
+    def __init__(
+        self,
+        places: Places,
+        arrays: dict[Node, _Array],
+        main: tuple[Dim, ...],
+        layouts: Layouts,
+        sizes: _Sizes,
+    ) -> None:
+        self.places = places
+        self.arrays = arrays
+        self.main = main
+        self.layouts = layouts
+        self.sizes = sizes
+
+    def find(self) -> Iterator[_Run]:
+        """Yield the runs that are long enough."""
+        for graph in self.places.graph.nested():
+            run = _Run(flat=len(self.main) > 1)
+            for node in graph.nodes:
+                passed = node.kind in (NodeKind.INPUT, NodeKind.CONST)
+                if passed or node in self.places.nested or item_of(node) is not None:
+                    continue
+                if not self._takes(run, node):
+                    if _is_worth_it(run):
+                        yield run
+                    run = _Run(flat=len(self.main) > 1)
+                    self._takes(run, node)
+
+    def _takes(self, run: _Run, node: Node) -> bool:
+        """Append a call to a run, if it fits."""
+        one = self.arrays.get(node)
+        if one is None or one.key[0] != self.main or one.function not in BLOCKWISE:
             return False
-        if not _has_axes(operand):
-            return not operand.multi
-        shape = sizes.shape(array_shape(operand))
-        apart = operand in arrays or maker(operand) not in arrays
-        return apart and shape == main and layouts.of.get(operand) is Order.C
+        inside = {one.node for one in run.arrays}
+        whole, sliced, flat = set(run.whole), set(run.sliced), run.flat
+        for used in node.uses():
+            if used in inside:
+                continue
+            graph, _ = self.places.where[node]
+            if used in self.places.nested and self.places.values_of(used, graph) & inside:
+                return False
+            if not _has_axes(used):
+                if used.multi:
+                    return False
+                continue
+            if used not in self.arrays and maker(used) in self.arrays:
+                return False  # a view of a buffer
+            shape = self.sizes.shape(array_shape(used))
+            if shape == self.main:
+                whole.add(used)
+                sliced.add(used)
+                flat &= self.layouts.of.get(used) is Order.C and used not in self.places.nested
+            else:
+                flat = False
+                if len(shape) == len(self.main) and shape[0] != 1:
+                    if shape[0] != self.main[0]:
+                        return False
+                    sliced.add(used)
+        run.arrays.append(one)
+        run.whole, run.sliced, run.flat = whole, sliced, flat
+        return True
 
-    for graph in places.graph.nested():
-        run: list[_Array] = []
-        for node in graph.nodes:
-            passed = node.kind in (NodeKind.INPUT, NodeKind.CONST) or node in places.nested
-            if passed or item_of(node) is not None:
-                continue
-            one = arrays.get(node)
-            if (
-                one is not None
-                and one.key[0] == main
-                and one.function in BLOCKWISE
-                and all(map(fits, node.uses()))
-            ):
-                run.append(one)
-                continue
-            # Calls that do not follow from one another have nothing in the caches for each other.
-            nodes = {one.node for one in run}
-            if len(run) >= _SHORTEST and any(u in nodes for inner in nodes for u in inner.uses()):
-                yield run
-            run = []
+
+def _is_worth_it(run: _Run) -> bool:
+    """Whether blocks save more than their slicing costs: calls that do not follow from one another have nothing in the caches for each other."""
+    nodes = {one.node for one in run.arrays}
+    follow = any(used in nodes for node in nodes for used in node.uses())
+    return len(run.arrays) >= _SHORTEST and follow and bool(run.whole)
 
 
 def _scratch(
