@@ -448,6 +448,27 @@ def test_a_warning_in_the_middle_is_numpys_own():
     assert compiled(good).tobytes() == fn(good).tobytes()
 
 
+def test_a_failure_behind_a_visible_write_goes_on_from_there():
+    def fn(x, y):
+        a = (x * 2.0 + y) * 0.5
+        x += a
+        b = np.log(x) * 2.0 - a
+        y[:] = b
+        return (np.sqrt(b) + 1.0) * a, a
+
+    compiled = compile_fused(fn)
+    for shift in (5.0, 5.0, -0.5, 5.0, -0.5):
+        mine, theirs = (X + shift, X.copy()), (X + shift, X.copy())
+        outcomes = []
+        for function, arguments in ((fn, theirs), (compiled, mine)):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                result = function(*arguments)
+            said = [(one.filename, one.lineno, str(one.message)) for one in caught]
+            outcomes.append((said, [one.tobytes() for one in (*result, *arguments)]))
+        assert outcomes[0] == outcomes[1]
+
+
 def test_buffers_follow_the_sizes():
     compiled = compile_fused(reads_back)
     for size in (7, 3, 7, 1, 12, 12, 5):

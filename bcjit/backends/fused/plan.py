@@ -313,6 +313,7 @@ class _Run:
     """Calls that are made block by block."""
 
     arrays: list[_Array] = field(default_factory=list)
+    nodes: set[Node] = field(default_factory=set)
     whole: set[Node] = field(default_factory=set)
     sliced: set[Node] = field(default_factory=set)
     flat: bool = True
@@ -354,13 +355,14 @@ class _Runs:
         one = self.arrays.get(node)
         if one is None or one.key[0] != self.main or one.function not in BLOCKWISE:
             return False
-        inside = {one.node for one in run.arrays}
-        whole, sliced, flat = set(run.whole), set(run.sliced), run.flat
+        whole: list[Node] = []
+        sliced: list[Node] = []
+        flat = run.flat
         for used in node.uses():
-            if used in inside:
+            if used in run.nodes:
                 continue
             graph, _ = self.places.where[node]
-            if used in self.places.nested and self.places.values_of(used, graph) & inside:
+            if used in self.places.nested and self.places.values_of(used, graph) & run.nodes:
                 return False
             if not _has_axes(used):
                 if used.multi:
@@ -370,24 +372,26 @@ class _Runs:
                 return False  # a view of a buffer
             shape = self.sizes.shape(array_shape(used))
             if shape == self.main:
-                whole.add(used)
-                sliced.add(used)
+                whole.append(used)
+                sliced.append(used)
                 flat &= self.layouts.of.get(used) is Order.C and used not in self.places.nested
             else:
                 flat = False
                 if len(shape) == len(self.main) and shape[0] != 1:
                     if shape[0] != self.main[0]:
                         return False
-                    sliced.add(used)
+                    sliced.append(used)
         run.arrays.append(one)
-        run.whole, run.sliced, run.flat = whole, sliced, flat
+        run.nodes.add(node)
+        run.whole.update(whole)
+        run.sliced.update(sliced)
+        run.flat = flat
         return True
 
 
 def _is_worth_it(run: _Run) -> bool:
     """Whether blocks save more than their slicing costs: calls that do not follow from one another have nothing in the caches for each other."""
-    nodes = {one.node for one in run.arrays}
-    follow = any(used in nodes for node in nodes for used in node.uses())
+    follow = any(used in run.nodes for node in run.nodes for used in node.uses())
     return len(run.arrays) >= _SHORTEST and follow and bool(run.whole)
 
 
