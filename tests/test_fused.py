@@ -67,12 +67,12 @@ def test_a_result_has_the_same_bits_in_any_memory(ufunc):
                 except (TypeError, ValueError):
                     break
                 buffer = np.empty(wanted.shape, wanted.dtype)
-                assert ufunc(*arguments, buffer) is buffer
+                assert ufunc(*arguments, out=buffer) is buffer
                 assert buffer.tobytes() == wanted.tobytes(), dtypes
                 for k, one in enumerate(arguments):
                     if one.dtype == wanted.dtype and one.dtype.kind != "c":
                         copies = [x.copy() for x in arguments]
-                        ufunc(*copies, copies[k])
+                        ufunc(*copies, out=copies[k])
                         assert copies[k].tobytes() == wanted.tobytes(), (dtypes, k)
 
 
@@ -161,7 +161,7 @@ def test_a_result_has_the_same_bits_block_by_block(ufunc):
                 got = np.empty_like(wanted)
                 for start in range(0, 131, block):
                     here = slice(start, start + block)
-                    ufunc(*(one[here] for one in arguments), got[here])
+                    ufunc(*(one[here] for one in arguments), out=got[here])
                 assert got.tobytes() == wanted.tobytes(), (dtypes, block)
 
 
@@ -227,16 +227,16 @@ PLANS = [
         "x_block = x[here]",
         "buffer_block = buffer[here]",
         "y_block = y[here]",
-        "np_exp(x_block, buffer_block)",
-        "np_multiply(buffer_block, y_block, buffer_block)",
-        "np_subtract(buffer_block, 1.0, buffer_block)",
+        "np_exp(x_block, out=buffer_block)",
+        "np_multiply(buffer_block, y_block, out=buffer_block)",
+        "np_subtract(buffer_block, 1.0, out=buffer_block)",
         "sub = buffer",
         "return (sub,)",
     ]),
     (rows, (M,), [
         "sub = buffer = np_subtract(x, np_maximum_reduce(x, axis=1, keepdims=True))",
-        "exp = np_exp(sub, buffer); del sub",
-        "truediv = np_divide(exp, np_add_reduce(exp, axis=1, keepdims=True), buffer)",
+        "exp = np_exp(sub, out=buffer); del sub",
+        "truediv = np_divide(exp, np_add_reduce(exp, axis=1, keepdims=True), out=buffer)",
         "return (truediv,)",
     ]),
     (stencil, (X,), [
@@ -254,9 +254,9 @@ PLANS = [
         "buffer_block = buffer[here]",
         "getitem_2_1_block = getitem_2_1[here]",
         "buffer_1_block = buffer_1[:length - start]",
-        "np_add(getitem_3_block, getitem_1_1_block, buffer_block)",
-        "np_multiply(2, getitem_2_1_block, buffer_1_block)",
-        "np_subtract(buffer_block, buffer_1_block, buffer_block)",
+        "np_add(getitem_3_block, getitem_1_1_block, out=buffer_block)",
+        "np_multiply(2, getitem_2_1_block, out=buffer_1_block)",
+        "np_subtract(buffer_block, buffer_1_block, out=buffer_block)",
         "sub = buffer",
         "copy[1:-1] = sub",
         "outputs = (copy,)",
@@ -599,3 +599,18 @@ def test_small_arrays_take_the_way_as_written():
     assert len(pool[0]) == 0
     compiled(np.ones(150))
     assert len(pool[0]) == 1
+
+
+@pytest.mark.parametrize("ufunc", UFUNCS, ids=lambda one: one.__name__)
+def test_handing_over_a_buffer_warns_of_nothing(ufunc):
+    if ufunc.nout != 1 or ufunc.signature is not None:
+        pytest.skip("it is given no buffer")
+    for dtype in ("d", "q"):
+        arguments = [np.ones(3, dtype)] * ufunc.nin
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            try:
+                wanted = ufunc(*arguments)
+            except (TypeError, RuntimeWarning):
+                continue
+            ufunc(*arguments, out=np.empty_like(wanted))

@@ -91,7 +91,7 @@ class _Writer:
         function = self.renderer.bind(stored.function, f"np_{stored.function.__name__}")
         buffer = self._buffer(stored.buffer)
         if isinstance(stored.function, np.ufunc):
-            return f"{function}({words}, {buffer})"
+            return f"{function}({words}, out={buffer})"  # positional, np.maximum would warn
         return f"{self.renderer.bind(np.copyto, 'np_copyto')}({buffer}, {function}({words}))"
 
     def _operand(self, operand: object) -> str:

@@ -202,7 +202,7 @@ class Renderer:
         if stored.makes:
             return f"{name} = {function}({', '.join(words)})"
         self._reads[name] = None
-        return f"{function}({', '.join([*words, name])})"
+        return f"{function}({', '.join(words)}, out={name})"
 
     def _special(self, node: Node) -> tuple[str, bool] | None:
         """Return operators, subscripts and attributes: calls without keywords over a node."""
