@@ -383,8 +383,27 @@ def slices(x):
     return (u - x[:, :-1]) * u, (x[::-1] * 2.0 + 1.0) * x, (x[:, ::2] + 1.0) * 2.0
 
 
+def normalised(x):
+    s = x.sum(axis=-1, keepdims=True)
+    d = (x - s) / np.sqrt(s * s + 1.0) * x[:1] + x[:, :1]
+    e = np.exp(d - d.max(axis=0, initial=0.0))
+    return e / e.sum(axis=0), np.maximum(d, 0.0) * np.minimum(e, 2.0) - d
+
+
+def cubes(x):
+    y = x[:, :, None] * x[:, None] + 1.0
+    z = np.exp(y * 0.1) - y[..., :1] * 2.0
+    return z.sum(axis=1), (z * y - x[:, None]) * 0.5, z.max(axis=(0, 2), initial=0.0)
+
+
+def smooth(x):
+    y = np.cos(x) + 1.0
+    y[1:-1] = (x[:-2] + x[2:] - 2.0 * x[1:-1]) * 0.25 + y[1:-1]
+    return y * x - y, y
+
+
 PROGRAMS = [
-    pairs, orders, slices,
+    normalised, cubes, smooth, pairs, orders, slices,
     two_axes, view_of_a_temporary, returned_twice, written_temporary, reads_back, powers, writes_an_input, turns, swapped,
     mixed, numbers,
 ]  # fmt: skip
