@@ -35,7 +35,7 @@ def blocks(renderer: Renderer, graph: Graph, run: Run) -> Blocks:
     calls = [(node, writer.call(node)) for node in run.nodes]
     names = renderer.buffers.names
     after = [
-        (node, f"{renderer.places.name(node)} = {names[renderer.buffers.calls[node].buffer]}")
+        (node, f"{renderer.places.name(node)} = {names[renderer.buffers.calls[node].buffer or 0]}")
         for node in run.nodes
         if node in run.read_later
     ]
@@ -87,16 +87,22 @@ class _Writer:
     def call(self, node: Node) -> str:
         """Return a call of the block of each of its operands, into that of its buffer."""
         stored = self.renderer.buffers.calls[node]
-        words = ", ".join(self._operand(arg) for arg in node.args[: stored.inputs])
-        function = self.renderer.bind(stored.function, f"np_{stored.function.__name__}")
+        words = [self._operand(arg) for arg in node.args[: stored.inputs]]
+        assert stored.buffer is not None
         buffer = self._buffer(stored.buffer)
+        if not isinstance(stored.swapped, bool):
+            self.needed.append(self.renderer.operand(stored.swapped, self.graph))
         if isinstance(stored.function, np.ufunc):
-            return f"{function}({words}, out={buffer})"  # positional, np.maximum would warn
-        return f"{self.renderer.bind(np.copyto, 'np_copyto')}({buffer}, {function}({words}))"
+            # By keyword: np.maximum warns of a third positional operand.
+            return self.renderer.stored_call(stored, words, f", out={buffer}")
+        made = self.renderer.stored_call(stored, words, "")
+        return f"{self.renderer.bind(np.copyto, 'np_copyto')}({buffer}, {made})"
 
     def _operand(self, operand: object) -> str:
         if isinstance(operand, Node) and operand in self.inside:
-            return self._buffer(self.renderer.buffers.calls[operand].buffer)
+            buffer = self.renderer.buffers.calls[operand].buffer
+            assert buffer is not None
+            return self._buffer(buffer)
         if isinstance(operand, Node) and operand in self.run.sliced:
             return self._block(self._text(operand))
         return self._text(operand)

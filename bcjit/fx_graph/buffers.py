@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
-from bcjit.dims import Dim
+from bcjit.dims import Dim, Expr
 from bcjit.fx_graph.node import Node
 from bcjit.records import dataclass
 
@@ -34,15 +34,18 @@ class Stored:
     inputs
         How many of the node's operands it takes.
     buffer
-        The number of the buffer; those of `Plan.scratch` come first.
+        The number of the buffer; those of `Plan.scratch` come first. None: the result is memory of its own.
     makes
         The call makes its result as NumPy does, and that is the buffer from then on.
+    swapped
+        Whether the two operands change places, as NumPy does it (`elision`): always, never, or from this many bytes of the result on.
     """
 
     function: Callable[..., Any]
     inputs: int
-    buffer: int
+    buffer: int | None
     makes: bool = False
+    swapped: bool | Expr = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,8 @@ class Run:
         The buffers that are made here, with the dtype of each.
     read_later
         The calls whose results are read behind the run.
+    views
+        Views between the calls; they are made before.
     """
 
     nodes: tuple[Node, ...]
@@ -88,6 +93,7 @@ class Run:
     local: frozenset[int]
     makes: tuple[tuple[int, np.dtype[np.generic]], ...]
     read_later: frozenset[Node]
+    views: tuple[Node, ...] = ()
 
 
 class Pool(Protocol):

@@ -132,9 +132,9 @@ def _planned(
     plan = planner.plan(places, candidates)
     if plan is None:
         return None
-    number = 1 + max(stored.buffer for stored in plan.calls.values())
+    number = 1 + max(-1 if s.buffer is None else s.buffer for s in plan.calls.values())
     buffers = Buffers(plan.calls, tuple(beside.new_name("buffer") for _ in range(number)))
-    buffers.runs = {node: run for run in plan.runs for node in run.nodes}
+    buffers.runs = {node: run for run in plan.runs for node in (*run.nodes, *run.views)}
     # A failure in front of every call is one of an input: nothing has happened.
     start = graph.inputs[0]
     taking: list[Line] = []

@@ -15,7 +15,7 @@ import numpy as np
 
 from bcjit.dims import Expr, Symbol
 from bcjit.fx_graph.buffers import NO_BUFFERS
-from bcjit.fx_graph.elision import COMMUTED, ever_swaps, swaps
+from bcjit.fx_graph.elision import COMMUTED, LEAST, ever_swaps, swaps
 from bcjit.fx_graph.node import Node, NodeKind, Operand
 from bcjit.fx_graph.places import Handed, Places, Size
 from bcjit.fx_graph.printer import target_name
@@ -196,13 +196,25 @@ class Renderer:
 
     def _stored(self, node: Node, stored: Stored) -> str:
         """Return the call of a ufunc that writes into a buffer, or that makes one."""
-        function = self.bind(stored.function, f"np_{stored.function.__name__}")
         words = [self._operand(arg)[0] for arg in node.args[: stored.inputs]]
+        if stored.buffer is None:
+            return self.stored_call(stored, words, "")
         name = self.buffers.names[stored.buffer]
         if stored.makes:
-            return f"{name} = {function}({', '.join(words)})"
+            return f"{name} = {self.stored_call(stored, words, '')}"
         self._reads[name] = None
-        return f"{function}({', '.join(words)}, out={name})"
+        return self.stored_call(stored, words, f", out={name}")
+
+    def stored_call(self, stored: Stored, words: list[str], more: str) -> str:
+        """Return the call of a ufunc, with its operands in the order in which NumPy takes them."""
+        function = self.bind(stored.function, f"np_{stored.function.__name__}")
+        written = f"{function}({', '.join(words)}{more})"
+        if stored.swapped is False:
+            return written
+        swapped = f"{function}({', '.join(words[::-1])}{more})"
+        if stored.swapped is True:
+            return swapped
+        return f"{swapped} if {self._operand(stored.swapped)[0]} >= {LEAST} else {written}"
 
     def _special(self, node: Node) -> tuple[str, bool] | None:
         """Return operators, subscripts and attributes: calls without keywords over a node."""

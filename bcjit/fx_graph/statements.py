@@ -165,6 +165,10 @@ class _Writer:
         for one in graph.nodes[first:last]:  # what the calls take may be written inside them
             if one in places.nested:
                 self.renderer.nested[one] = self.renderer.expression(one)
+            elif one in run.views:
+                value = self.renderer.expression(one)
+                self._need(value, one)
+                self._line(f"{places.name(one)} = {value.text}", one)
         parts = blocks(self.renderer, graph, run)
         for value in parts.needed:
             self._need(value, node)
@@ -176,7 +180,9 @@ class _Writer:
         for one, text in parts.after:
             self._line(text, one)
         unbound = {places.name(one) for one in run.nodes if one not in run.read_later}
-        for one in run.nodes:
+        for one in graph.nodes[first : last + 1]:
+            if one not in self.renderer.buffers.runs:
+                continue
             names = self.dead[graph].get(places.where[one][1], [])
             bound = [name for name in names if name not in unbound]
             if bound:

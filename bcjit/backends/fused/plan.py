@@ -7,8 +7,9 @@ its memory, once, and the temporaries before it on the way may be in that memory
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
-from collections.abc import Callable, Collection, Container, Iterator
+from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -28,12 +29,13 @@ from bcjit.backends.fused.scratch import ScratchPool
 from bcjit.dims import Dim, Expr, floor_divide, maximum, product
 from bcjit.fx_graph import Node, NodeKind, item_of, maker
 from bcjit.fx_graph.buffers import Plan, Run, Scratch, Stored
-from bcjit.meta import ArrayMeta
+from bcjit.fx_graph.elision import COMMUTED, LEAST
+from bcjit.meta import ArrayMeta, ScalarMeta
 from bcjit.records import dataclass
 
 if TYPE_CHECKING:
     from bcjit.fx_graph import Graph
-    from bcjit.fx_graph.places import Places
+    from bcjit.fx_graph.places import Places, Value
 
 __all__ = ["BufferPlanner"]
 
@@ -99,15 +101,19 @@ class BufferPlanner:
                 plain = elementwise(node) is not None and _has_known_size(graph, node)
                 if plain and _stays(node, kept) is not None:
                     found.append(node)
-                    found += [used for used in node.uses() if _is_computed_number(used)]
-        return found
+        calls = _with_users(found, _Sizes(graph, found))
+        return [
+            *calls,
+            *(used for node in calls for used in node.uses() if _is_computed_number(used)),
+        ]
 
     def plan(self, places: Places, candidates: Collection[Node]) -> Plan | None:
         """Return which call writes into which buffer; None if none does."""
-        sizes = _Sizes(places.graph)
         nodes = [node for node in candidates if not _is_computed_number(node)]
-        for node in nodes:
-            sizes.join(node)
+        sizes = _Sizes(places.graph, nodes)
+        orders = {node: swaps(node, sizes) for node in nodes}
+        if None in orders.values() or not nodes:
+            return None
         arrays = {node: self._array(places, node, sizes) for node in nodes}
         # Rows and columns beside matrices are not worth a buffer.
         counts = Counter(one.key[0] for one in arrays.values())
@@ -137,15 +143,11 @@ class BufferPlanner:
         found = [*scratch, *leaving]
         if not found:
             return None
-        calls: dict[Node, Stored] = {}
-        makes: dict[Node, int] = {}  # by calls in runs
-        for number, buffer in enumerate(found):
-            first = min(buffer.arrays, key=lambda one: one.made).node if buffer.leaving else None
-            if first in run_of:
-                makes[first] = number
-            for one in buffer.arrays:
-                starts = one.node is first and first not in run_of
-                calls[one.node] = Stored(one.function, count_inputs(one.function), number, starts)
+        calls, makes = self._calls(found, run_of, orders, main)
+        for node in nodes:  # what has a name is no temporary to NumPy: the order must be said
+            function = elementwise(node)
+            if node not in calls and orders[node] and function is not None:
+                calls[node] = Stored(function, 2, None, swapped=_bytes(node))
         blocks = frozenset(n for n, buffer in enumerate(scratch) if buffer.key[0] in local)
         inputs = [node for node in places.graph.inputs if _has_axes(node)]
         whole = (node for node in inputs if sizes.shape(array_shape(node)) == main)
@@ -159,6 +161,32 @@ class BufferPlanner:
             tuple(inputs),
             tuple(self._run(run, calls, makes, blocks) for run in runs),
         )
+
+    def _calls(
+        self,
+        buffers: list[_Buffer],
+        run_of: Container[Node],
+        orders: Mapping[Node, bool | None],
+        main: tuple[Dim, ...],
+    ) -> tuple[dict[Node, Stored], dict[Node, int]]:
+        """Return how each call gets its memory, and the buffers that are made in runs, by the call that is first in them."""
+        calls: dict[Node, Stored] = {}
+        makes: dict[Node, int] = {}
+        for number, buffer in enumerate(buffers):
+            first = min(buffer.arrays, key=lambda one: one.made).node if buffer.leaving else None
+            if first is not None and first in run_of:
+                makes[first] = number
+            for one in buffer.arrays:
+                starts = one.node is first and first not in run_of
+                swapped: bool | Expr = False
+                if orders[one.node]:
+                    least = self.smallest * one.whole[1].itemsize
+                    always = one.whole[0] == main and least >= LEAST
+                    swapped = always or _bytes(one.node)
+                calls[one.node] = Stored(
+                    one.function, count_inputs(one.function), number, starts, swapped
+                )
+        return calls, makes
 
     def _block_shape(self, run: _Run, main: tuple[Dim, ...]) -> tuple[Dim, ...]:
         if run.flat or len(main) == 1:
@@ -182,9 +210,10 @@ class BufferPlanner:
             len(array_shape(nodes[0])),
             run.flat,
             self.block,
-            frozenset(calls[n].buffer for n in nodes if calls[n].buffer in blocks),
+            blocks & {calls[n].buffer for n in nodes},
             tuple((makes[n], _dtype(n)) for n in nodes if n in makes),
             frozenset(one.node for one in run.arrays if one.leaves or one.read > last),
+            tuple(run.views),
         )
 
     def _array(self, places: Places, node: Node, sizes: _Sizes) -> _Array:
@@ -239,6 +268,75 @@ def _stays(node: Node, kept: Collection[Node]) -> tuple[list[Node], bool] | None
     return members, leaves
 
 
+def swaps(node: Node, sizes: _Sizes) -> bool | None:
+    """Whether NumPy takes the operands of a large sum or product in the other order; None where that cannot be told."""
+    if node.target not in COMMUTED or node.temporaries is None or not node.temporaries[1]:
+        return False
+    left, right = node.args
+    taken = _is_taken(right, left, sizes)
+    if taken is False:
+        return False
+    first = _is_taken(left, right, sizes) if node.temporaries[0] else False
+    if first is True:
+        return False
+    return None if taken is None or first is None else True
+
+
+def _is_taken(operand: object, other: object, sizes: _Sizes) -> bool | None:
+    """Whether NumPy computes a large result into an operand that is a temporary."""
+    if not isinstance(operand, Node) or array_meta(operand) is None:
+        return False
+    if isinstance(other, Node) and len(other.meta) == 1 and isinstance(other.meta[0], ArrayMeta):
+        dtype = other.meta[0].dtype
+        one, two = sizes.shape(array_shape(operand)), sizes.shape(array_shape(other))
+        if two and len(one) != len(two):
+            return False
+        if two and one != two:
+            pairs = zip(one, two, strict=True)
+            apart = any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs)
+            return False if apart else None
+    elif isinstance(other, Node):
+        meta = other.meta[0]
+        assert isinstance(meta, ScalarMeta)
+        dtype = np.dtype(meta.pytype)
+    else:
+        dtype = np.dtype(int) if isinstance(other, Expr) else np.asarray(other).dtype
+    if not np.can_cast(dtype, _dtype(operand), "safe"):
+        return False
+    # Whether others' results own their memory is not known.
+    return True if elementwise(operand) is not None else None
+
+
+def _bytes(node: Node) -> bool | Expr:
+    """Return how many bytes an array has; of a known number, whether it is large."""
+    number = product(array_shape(node)) * _dtype(node).itemsize
+    return number >= LEAST if isinstance(number, int) else number
+
+
+def _with_users(nodes: list[Node], sizes: _Sizes) -> list[Node]:
+    """Leave out calls whose order of operands cannot be told, and temporaries that NumPy may compute other calls into than those here.
+
+    Such a temporary stays inside the expression of its user, where it is one.
+    """
+    left = dict.fromkeys(nodes)
+    while True:
+        wrong = [
+            node
+            for node in left
+            if swaps(node, sizes) is None
+            or any(
+                user.temporaries is not None
+                and user not in left
+                and any(is_one and arg is node for arg, is_one in zip(user.args, user.temporaries, strict=False))
+                for user in node.users
+            )
+        ]  # fmt: skip
+        if not wrong:
+            return list(left)
+        for node in wrong:
+            del left[node]
+
+
 class _Sizes:
     """Sizes that are the same where the plan is used.
 
@@ -248,10 +346,12 @@ class _Sizes:
         The pairs that are compared.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, nodes: Collection[Node]) -> None:
         self.graph = graph
         self.equal: list[tuple[Dim, Dim]] = []
         self._same: dict[Dim, Dim] = {}
+        for node in nodes:
+            self.join(node)
 
     def join(self, node: Node) -> None:
         """Take the axes of the operands of an elementwise call for those of its result, where none is known to be stretched."""
@@ -317,6 +417,7 @@ class _Run:
     whole: set[Node] = field(default_factory=set)
     sliced: set[Node] = field(default_factory=set)
     flat: bool = True
+    views: list[Node] = field(default_factory=list)
 
 
 class _Runs:
@@ -340,15 +441,33 @@ class _Runs:
         """Yield the runs that are long enough."""
         for graph in self.places.graph.nested():
             run = _Run(flat=len(self.main) > 1)
+            waiting: list[Node] = []  # views behind the last call of the run
             for node in graph.nodes:
                 passed = node.kind in (NodeKind.INPUT, NodeKind.CONST)
                 if passed or node in self.places.nested or item_of(node) is not None:
                     continue
-                if not self._takes(run, node):
+                if self._is_view_apart(run, node):
+                    waiting.append(node)
+                    continue
+                if self._takes(run, node):
+                    run.views += waiting
+                    waiting = []
+                else:
+                    waiting = []
                     if _is_worth_it(run):
                         yield run
                     run = _Run(flat=len(self.main) > 1)
                     self._takes(run, node)
+
+    def _is_view_apart(self, run: _Run, node: Node) -> bool:
+        """Whether a statement between two calls of a run is a view that can as well be made before the run."""
+        if not run.arrays or node.target is not operator.getitem or node.alias != "view":
+            return False
+        graph, _ = self.places.where[node]
+        read: set[Value] = set()
+        for operand in node.operands:
+            read |= self.places.values_of(operand, graph)
+        return not read & (run.nodes | set(run.views)) and maker(node) not in self.arrays
 
     def _takes(self, run: _Run, node: Node) -> bool:
         """Append a call to a run, if it fits."""
