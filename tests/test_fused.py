@@ -404,8 +404,16 @@ def smooth(x):
     return y * x - y, y
 
 
+def newton(x):
+    guess, steps = x / 2.0 + 3.0, 0
+    while np.abs(guess * guess - x).max(initial=0.0) > 1e-9 and steps < 5:
+        guess = (guess + x / guess) * (guess * 2.0) + x * (guess + 1.0)
+        steps += 1
+    return guess, steps
+
+
 PROGRAMS = [
-    normalised, cubes, smooth, pairs, orders, slices,
+    newton, normalised, cubes, smooth, pairs, orders, slices,
     two_axes, view_of_a_temporary, returned_twice, written_temporary, reads_back, powers, writes_an_input, turns, swapped,
     mixed, numbers,
 ]  # fmt: skip

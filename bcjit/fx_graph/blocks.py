@@ -90,8 +90,6 @@ class _Writer:
         words = [self._operand(arg) for arg in node.args[: stored.inputs]]
         assert stored.buffer is not None
         buffer = self._buffer(stored.buffer)
-        if not isinstance(stored.swapped, bool):
-            self.needed.append(self.renderer.operand(stored.swapped, self.graph))
         if isinstance(stored.function, np.ufunc):
             # By keyword: np.maximum warns of a third positional operand.
             return self.renderer.stored_call(stored, words, f", out={buffer}")

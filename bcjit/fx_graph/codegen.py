@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, cast
 from bcjit.dims import Expr
 from bcjit.errors import InternalError
 from bcjit.fx_graph.buffers import Buffers
-from bcjit.fx_graph.expressions import Renderer, warns_here
+from bcjit.fx_graph.expressions import Renderer, size_text, warns_here
 from bcjit.fx_graph.node import Node, NodeKind, item_of
 from bcjit.fx_graph.places import Places
 from bcjit.fx_graph.sight import values_in_sight
@@ -33,7 +33,7 @@ from bcjit.fx_graph.statements import ForcedFailure, Line, write_lines
 from bcjit.records import dataclass, replace
 
 if TYPE_CHECKING:
-    from bcjit.dims import Dim, Symbol
+    from bcjit.dims import Dim
     from bcjit.fx_graph.buffers import Plan, Planner
     from bcjit.fx_graph.graph import Graph
 
@@ -153,26 +153,15 @@ def _planned(
 
 
 def _test_text(graph: Graph, plan: Plan) -> str:
-    size = f"{plan.size.name}.size" if isinstance(plan.size, Node) else _dim_text(graph, plan.size)
+    size = f"{plan.size.name}.size" if isinstance(plan.size, Node) else size_text(graph, plan.size)
     parts = [f"{size} >= {plan.smallest}"]
-    parts += [f"{_dim_text(graph, one)} == {_dim_text(graph, other)}" for one, other in plan.equal]
+    parts += [f"{size_text(graph, one)} == {size_text(graph, other)}" for one, other in plan.equal]
     parts += [f"{node.name}.flags.c_contiguous" for node in plan.contiguous]
     return " and ".join(parts)
 
 
 def _shape_text(graph: Graph, shape: tuple[Dim, ...]) -> str:
-    return f"({''.join(f'{_dim_text(graph, dim)}, ' for dim in shape)})"
-
-
-def _dim_text(graph: Graph, dim: Dim) -> str:
-    """Return a size in terms of the inputs."""
-    if not isinstance(dim, Expr):
-        return str(dim)
-    names: dict[Symbol, str] = {}
-    for symbol in dim.symbols():
-        node, axis = graph.symbols[symbol]
-        names[symbol] = node.name if axis is None else f"{node.name}.shape[{axis}]"
-    return dim.source(names)
+    return f"({''.join(f'{size_text(graph, dim)}, ' for dim in shape)})"
 
 
 def _is_no_moment(graph: Graph, node: Node) -> bool:

@@ -24,10 +24,11 @@ from bcjit.ops.warning_twins import refusing
 from bcjit.records import dataclass
 
 if TYPE_CHECKING:
+    from bcjit.dims import Dim
     from bcjit.fx_graph.buffers import Buffers, Stored
     from bcjit.fx_graph.graph import Graph
 
-__all__ = ["Expression", "Renderer", "warns_here"]
+__all__ = ["Expression", "Renderer", "size_text", "warns_here"]
 
 INFIX: Final[dict[object, str]] = {
     operator.add: "+", operator.sub: "-", operator.mul: "*", operator.truediv: "/",
@@ -214,7 +215,8 @@ class Renderer:
         swapped = f"{function}({', '.join(words[::-1])}{more})"
         if stored.swapped is True:
             return swapped
-        return f"{swapped} if {self._operand(stored.swapped)[0]} >= {LEAST} else {written}"
+        number = size_text(self.places.graph, stored.swapped)
+        return f"{swapped} if {number} >= {LEAST} else {written}"
 
     def _special(self, node: Node) -> tuple[str, bool] | None:
         """Return operators, subscripts and attributes: calls without keywords over a node."""
@@ -351,6 +353,17 @@ class Renderer:
             name = f"{wanted if wanted.isidentifier() else 'value'}_{number}"
         self._names.add(name)
         return name
+
+
+def size_text(graph: Graph, dim: Dim) -> str:
+    """Return a size in terms of the inputs of the whole graph, which have their variables everywhere."""
+    if not isinstance(dim, Expr):
+        return str(dim)
+    names: dict[Symbol, str] = {}
+    for symbol in dim.symbols():
+        node, axis = graph.symbols[symbol]
+        names[symbol] = node.name if axis is None else f"{node.name}.shape[{axis}]"
+    return dim.source(names)
 
 
 def _literal(value: object) -> str | None:
