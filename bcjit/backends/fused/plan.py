@@ -25,12 +25,20 @@ from bcjit.backends.fused.calls import (
     only_looks,
 )
 from bcjit.backends.fused.layout import Layouts, Order
+from bcjit.backends.fused.order import (
+    Sizes,
+    count_bytes,
+    dtype_of,
+    has_axes,
+    has_known_size,
+    swaps,
+    with_users,
+)
 from bcjit.backends.fused.scratch import ScratchPool
 from bcjit.dims import Dim, Expr, floor_divide, maximum, product
 from bcjit.fx_graph import Node, NodeKind, item_of, maker
 from bcjit.fx_graph.buffers import Plan, Run, Scratch, Stored
-from bcjit.fx_graph.elision import COMMUTED, LEAST
-from bcjit.meta import ArrayMeta, ScalarMeta
+from bcjit.fx_graph.elision import LEAST
 from bcjit.records import dataclass
 
 if TYPE_CHECKING:
@@ -98,10 +106,10 @@ class BufferPlanner:
                 known = node not in kept and not node.escapes and bool(node.users)
                 if not known or self.layouts.of.get(node) is not Order.C:
                     continue
-                plain = elementwise(node) is not None and _has_known_size(graph, node)
+                plain = elementwise(node) is not None and has_known_size(graph, node)
                 if plain and _stays(node, kept) is not None:
                     found.append(node)
-        calls = _with_users(found, _Sizes(graph, found))
+        calls = with_users(found, Sizes(graph, found))
         return [
             *calls,
             *(used for node in calls for used in node.uses() if _is_computed_number(used)),
@@ -110,7 +118,7 @@ class BufferPlanner:
     def plan(self, places: Places, candidates: Collection[Node]) -> Plan | None:
         """Return which call writes into which buffer; None if none does."""
         nodes = [node for node in candidates if not _is_computed_number(node)]
-        sizes = _Sizes(places.graph, nodes)
+        sizes = Sizes(places.graph, nodes)
         orders = {node: swaps(node, sizes) for node in nodes}
         if None in orders.values() or not nodes:
             return None
@@ -147,9 +155,9 @@ class BufferPlanner:
         for node in nodes:  # what has a name is no temporary to NumPy: the order must be said
             function = elementwise(node)
             if node not in calls and orders[node] and function is not None:
-                calls[node] = Stored(function, 2, None, swapped=_bytes(node))
+                calls[node] = Stored(function, 2, None, swapped=count_bytes(node))
         blocks = frozenset(n for n, buffer in enumerate(scratch) if buffer.key[0] in local)
-        inputs = [node for node in places.graph.inputs if _has_axes(node)]
+        inputs = [node for node in places.graph.inputs if has_axes(node)]
         whole = (node for node in inputs if sizes.shape(array_shape(node)) == main)
         return Plan(
             calls,
@@ -182,7 +190,7 @@ class BufferPlanner:
                 if orders[one.node]:
                     least = self.smallest * one.whole[1].itemsize
                     always = one.whole[0] == main and least >= LEAST
-                    swapped = always or _bytes(one.node)
+                    swapped = always or count_bytes(one.node)
                 calls[one.node] = Stored(
                     one.function, count_inputs(one.function), number, starts, swapped
                 )
@@ -211,12 +219,12 @@ class BufferPlanner:
             run.flat,
             self.block,
             blocks & {calls[n].buffer for n in nodes},
-            tuple((makes[n], _dtype(n)) for n in nodes if n in makes),
+            tuple((makes[n], dtype_of(n)) for n in nodes if n in makes),
             frozenset(one.node for one in run.arrays if one.leaves or one.read > last),
             tuple(run.views),
         )
 
-    def _array(self, places: Places, node: Node, sizes: _Sizes) -> _Array:
+    def _array(self, places: Places, node: Node, sizes: Sizes) -> _Array:
         graph, made = places.where[node]
         function = elementwise(node)
         assert function is not None
@@ -230,26 +238,6 @@ class BufferPlanner:
         key = sizes.shape(meta.shape), meta.dtype
         over = may_write_over_operands(node)
         return _Array(node, function, graph, made, read, key, leaves, over, key)
-
-
-def _dtype(node: Node) -> np.dtype[np.generic]:
-    meta = node.meta[0]
-    assert isinstance(meta, ArrayMeta)
-    return meta.dtype
-
-
-def _has_axes(node: Node) -> bool:
-    return any(isinstance(meta, ArrayMeta) and meta.shape for meta in node.meta)
-
-
-def _has_known_size(graph: Graph, node: Node) -> bool:
-    """Whether the shape of an array can be told from the inputs."""
-    return all(
-        graph.symbols.get(symbol, (None,))[0] in graph.inputs
-        for dim in array_shape(node)
-        if isinstance(dim, Expr)
-        for symbol in dim.symbols()
-    )
 
 
 def _stays(node: Node, kept: Collection[Node]) -> tuple[list[Node], bool] | None:
@@ -266,121 +254,6 @@ def _stays(node: Node, kept: Collection[Node]) -> tuple[list[Node], bool] | None
             elif maker(user) is node and user not in members:
                 members.append(user)
     return members, leaves
-
-
-def swaps(node: Node, sizes: _Sizes) -> bool | None:
-    """Whether NumPy takes the operands of a large sum or product in the other order; None where that cannot be told."""
-    if node.target not in COMMUTED or node.temporaries is None or not node.temporaries[1]:
-        return False
-    left, right = node.args
-    taken = _is_taken(right, left, sizes)
-    if taken is False:
-        return False
-    first = _is_taken(left, right, sizes) if node.temporaries[0] else False
-    if first is True:
-        return False
-    return None if taken is None or first is None else True
-
-
-def _is_taken(operand: object, other: object, sizes: _Sizes) -> bool | None:
-    """Whether NumPy computes a large result into an operand that is a temporary."""
-    if not isinstance(operand, Node) or array_meta(operand) is None:
-        return False
-    if isinstance(other, Node) and len(other.meta) == 1 and isinstance(other.meta[0], ArrayMeta):
-        dtype = other.meta[0].dtype
-        one, two = sizes.shape(array_shape(operand)), sizes.shape(array_shape(other))
-        if two and len(one) != len(two):
-            return False
-        if two and one != two:
-            pairs = zip(one, two, strict=True)
-            apart = any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs)
-            return False if apart else None
-    elif isinstance(other, Node):
-        meta = other.meta[0]
-        assert isinstance(meta, ScalarMeta)
-        dtype = np.dtype(meta.pytype)
-    else:
-        dtype = np.dtype(int) if isinstance(other, Expr) else np.asarray(other).dtype
-    if not np.can_cast(dtype, _dtype(operand), "safe"):
-        return False
-    # Whether others' results own their memory is not known.
-    return True if elementwise(operand) is not None else None
-
-
-def _bytes(node: Node) -> bool | Expr:
-    """Return how many bytes an array has; of a known number, whether it is large."""
-    number = product(array_shape(node)) * _dtype(node).itemsize
-    return number >= LEAST if isinstance(number, int) else number
-
-
-def _with_users(nodes: list[Node], sizes: _Sizes) -> list[Node]:
-    """Leave out calls whose order of operands cannot be told, and temporaries that NumPy may compute other calls into than those here.
-
-    Such a temporary stays inside the expression of its user, where it is one.
-    """
-    left = dict.fromkeys(nodes)
-    while True:
-        wrong = [
-            node
-            for node in left
-            if swaps(node, sizes) is None
-            or any(
-                user.temporaries is not None
-                and user not in left
-                and any(is_one and arg is node for arg, is_one in zip(user.args, user.temporaries, strict=False))
-                for user in node.users
-            )
-        ]  # fmt: skip
-        if not wrong:
-            return list(left)
-        for node in wrong:
-            del left[node]
-
-
-class _Sizes:
-    """Sizes that are the same where the plan is used.
-
-    Attributes
-    ----------
-    equal
-        The pairs that are compared.
-    """
-
-    def __init__(self, graph: Graph, nodes: Collection[Node]) -> None:
-        self.graph = graph
-        self.equal: list[tuple[Dim, Dim]] = []
-        self._same: dict[Dim, Dim] = {}
-        for node in nodes:
-            self.join(node)
-
-    def join(self, node: Node) -> None:
-        """Take the axes of the operands of an elementwise call for those of its result, where none is known to be stretched."""
-        shape = array_shape(node)
-        for operand in node.uses():
-            if _has_axes(operand) and _has_known_size(self.graph, operand):
-                for one, other in zip(
-                    reversed(array_shape(operand)), reversed(shape), strict=False
-                ):
-                    if one != 1 and (isinstance(one, Expr) or isinstance(other, Expr)):
-                        self._join(one, other)
-
-    def _join(self, one: Dim, other: Dim) -> None:
-        one, other = self._find(one), self._find(other)
-        if one == other or (isinstance(one, int) and isinstance(other, int)):
-            return
-        if isinstance(one, int):
-            one, other = other, one
-        self._same[one] = other
-        self.equal.append((one, other))
-
-    def _find(self, dim: Dim) -> Dim:
-        while dim in self._same:
-            dim = self._same[dim]
-        return dim
-
-    def shape(self, shape: tuple[Dim, ...]) -> tuple[Dim, ...]:
-        """Return a shape in terms of the sizes that stand for others."""
-        return tuple(map(self._find, shape))
 
 
 def _leaving(arrays: dict[Node, _Array], taken: set[Node]) -> Iterator[_Buffer]:
@@ -429,7 +302,7 @@ class _Runs:
         arrays: dict[Node, _Array],
         main: tuple[Dim, ...],
         layouts: Layouts,
-        sizes: _Sizes,
+        sizes: Sizes,
     ) -> None:
         self.places = places
         self.arrays = arrays
@@ -483,7 +356,7 @@ class _Runs:
             graph, _ = self.places.where[node]
             if used in self.places.nested and self.places.values_of(used, graph) & run.nodes:
                 return False
-            if not _has_axes(used):
+            if not has_axes(used):
                 if used.multi:
                     return False
                 continue
@@ -545,7 +418,7 @@ def _symbolic_axes(shape: tuple[Dim, ...]) -> int:
 
 
 def _is_computed_number(node: Node) -> bool:
-    return node.kind is NodeKind.CALL and not node.multi and not _has_axes(node)
+    return node.kind is NodeKind.CALL and not node.multi and not has_axes(node)
 
 
 def _depth(places: Places, graph: Graph) -> int:
