@@ -9,7 +9,7 @@ import numpy as np
 from bcjit.backends.fused.calls import array_meta, array_shape, elementwise
 from bcjit.dims import Dim, Expr, product
 from bcjit.fx_graph import Graph, Node
-from bcjit.fx_graph.elision import COMMUTED, LEAST
+from bcjit.fx_graph.elision import COMMUTED, LEAST, ever_swaps
 from bcjit.meta import ArrayMeta, ScalarMeta
 
 __all__ = ["Sizes", "count_bytes", "dtype_of", "has_axes", "has_known_size", "swaps", "with_users"]
@@ -67,7 +67,7 @@ def swaps(node: Node, sizes: Sizes) -> bool | None:
         return False
     left, right = node.args
     taken = _is_taken(right, left, sizes)
-    if taken is False:
+    if taken is False or not ever_swaps():
         return False
     first = _is_taken(left, right, sizes) if node.temporaries[0] else False
     if first is True:
