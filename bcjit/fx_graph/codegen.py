@@ -22,6 +22,8 @@ from functools import partial
 from types import FunctionType, TracebackType
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
+import numpy as np
+
 from bcjit.dims import Expr
 from bcjit.errors import InternalError
 from bcjit.fx_graph.buffers import Buffers
@@ -325,5 +327,7 @@ def _values(way: Way, failed: Node, traceback: TracebackType) -> dict[Node, obje
         variables.clear()  # before 3.13 a snapshot that the frame keeps (CPython Objects/frameobject.c)
     found = values_in_sight(way.places, failed, bound, way.assigned.get(failed, frozenset()))
     for node in way.stored:
-        found.pop(node, None)
+        value = found.pop(node, None)
+        if node in way.places.kept and isinstance(value, np.ndarray):
+            found[node] = value.copy()  # a buffer's memory is not handed out
     return found

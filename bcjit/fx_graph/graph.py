@@ -104,16 +104,27 @@ class Graph:
     (array([1., 1., 1.]),)
     """
 
-    __slots__ = ("__weakref__", "_edits", "_effects", "_names", "keep", "nodes", "symbols")
+    __slots__ = (
+        "__weakref__",
+        "_edits",
+        "_effects",
+        "_names",
+        "keep",
+        "keep_for",
+        "nodes",
+        "symbols",
+    )
 
     nodes: list[Node]
     symbols: dict[Symbol, tuple[Node, int | None]]
     keep: set[Node]
+    keep_for: dict[Node, set[Node]]
 
     def __init__(self) -> None:
         self.nodes = []
         self.symbols = {}
         self.keep = set()
+        self.keep_for = {}
         self._names = Names()
         self._effects = 0
         self._edits = 0
@@ -367,6 +378,7 @@ class Graph:
         while len(self.nodes) > mark.nodes:
             node = self.nodes.pop()
             self.keep.discard(node)
+            self.keep_for.pop(node, None)
             for used in node.uses():
                 used.users.pop(node, None)
         self._names.truncate(mark.names)

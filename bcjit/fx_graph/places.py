@@ -44,7 +44,9 @@ class Places:
     nested
         Nodes written inside the expression of their only user.
     kept
-        Nodes that must be variables up to the end of their graph.
+        Nodes that must be variables: bail-out records need them.
+    kept_to_the_end
+        Those that must be up to the end of their graph.
     """
 
     def __init__(
@@ -72,6 +74,8 @@ class Places:
                 for body in node.bodies:
                     self.around[body] = (node, one)
         self.kept = frozenset(keep if kept is None else kept)
+        self.kept_to_the_end = self.kept
+        self._kept_for: dict[Node, list[Node]] = {}
         self._meanings: dict[Node, Value | Handed] = {}
         self._statuses: dict[Node, frozenset[int | None]] = {}
         self._read_items = self._find_read_items()
@@ -81,6 +85,8 @@ class Places:
         if forced is None:
             self.iterated = dict(_iterations(graph, self.kept))
             self._nest(graph, visible=False)
+        if kept is None:
+            self._find_ends()
         self.last: dict[Graph, dict[Value, int]] = {}
         self.inside: dict[Node, set[Value]] = {}
         self._scan(graph)
@@ -279,9 +285,9 @@ class Places:
     def _nest(self, graph: Graph, *, visible: bool) -> bool:
         """Find the nodes that may stand inside the expression of their user; return whether a visible effect came.
 
-        The value is used once, no effect lies between it and its use, no visible effect comes before, and none in another turn: running it
-        later, just before its use, changes nothing but which of several failures comes first, and after any of them the part
-        starts again. Nothing is moved over a loop, which may not end.
+        The value is used once, and no effect lies between it and its use: running it later, just before its use, changes nothing but which of
+        several failures comes first, and after any of them the part goes on from the same place: its start, or the last effect. So behind a visible
+        effect, or where one comes in another turn, only calls without effects take others in. Nothing is moved over a loop, which may not end.
         """
         counts = Counter(used for node in graph.nodes for used in node.uses())
         variables = self.kept | self.separate | graph.symbol_sources()
@@ -294,9 +300,12 @@ class Places:
                 again = node.kind is NodeKind.LOOP and _is_visible(node)
                 visible |= self._nest(body, visible=before or again)
             visible |= node.visible
-            if node in items or before or visible or node.kind in (NodeKind.INPUT, NodeKind.CONST):
-                continue  # nothing is nested into a visible effect: its failure must be told from its operands'
+            if node in items or node.kind in (NodeKind.INPUT, NodeKind.CONST):
+                continue
             if item_of(node) is not None:
+                continue
+            if (before or visible) and (node.has_effect or node.kind is not NodeKind.CALL):
+                stretch.clear()  # nothing is nested into a visible effect: its failure must be told from its operands'
                 continue
             inner = [
                 used
@@ -327,6 +336,17 @@ class Places:
 
     # Reads
 
+    def _find_ends(self) -> None:
+        """Tell the kept nodes that some nodes need, if they fail, from those that are needed to the end."""
+        ending: set[Node] = set()
+        for graph in self.graph.nested():
+            for node, failing in graph.keep_for.items():
+                if node in self.kept and not failing & self.nested:
+                    ending.add(node)
+                    for one in failing:
+                        self._kept_for.setdefault(one, []).append(node)
+        self.kept_to_the_end -= ending
+
     def _scan(self, graph: Graph) -> set[Value]:
         """Note at which of its nodes a graph reads a value last; return all that it reads."""
         last = self.last[graph] = {}
@@ -344,8 +364,10 @@ class Places:
             else:
                 for body in node.bodies:
                     found |= self._scan(body)
+            for needed in self._kept_for.get(node, ()):
+                found |= self._values_of_node(needed)
             last.update(dict.fromkeys(found, index))
-        for node in self.kept:
+        for node in self.kept_to_the_end:
             meaning = self.meaning(node) if self.where.get(node, (None,))[0] is graph else None
             if meaning is not None and not isinstance(meaning, Handed):
                 last[meaning] = len(graph.nodes)

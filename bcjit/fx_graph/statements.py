@@ -498,6 +498,6 @@ def _is_ours(places: Places, value: Value, graph: Graph) -> bool:
     """Whether a value is made in a graph or its bodies, and not needed behind it."""
     if isinstance(value, Node) and value.kind is NodeKind.INPUT and places.home(value) is graph:
         return False
-    if value in places.kept:
+    if value in places.kept_to_the_end:
         return False
     return graph in places.chain(places.home(value))

@@ -99,11 +99,13 @@ class BufferPlanner:
         if not graph.inputs:
             return ()
         self.layouts = Layouts(graph)
-        kept = {node for one in graph.nested() for node in one.keep}
+        graphs = list(graph.nested())
+        kept = {node for one in graphs for node in one.keep}
+        to_the_end = {node for one in graphs for node in one.keep if node not in one.keep_for}
         found: list[Node] = []
-        for one in graph.nested():
+        for one in graphs:
             for node in one.nodes:
-                known = node not in kept and not node.escapes and bool(node.users)
+                known = node not in to_the_end and not node.escapes
                 if not known or self.layouts.of.get(node) is not Order.C:
                     continue
                 plain = elementwise(node) is not None and has_known_size(graph, node)
@@ -233,6 +235,8 @@ class BufferPlanner:
         assert family is not None
         members, leaves = family
         read = _AT_THE_END if leaves else max(last.get(member, made) for member in members)
+        if node in places.kept:
+            read += 1  # it must be there even when the call that reads it has failed
         meta = array_meta(node)
         assert meta is not None
         key = sizes.shape(meta.shape), meta.dtype
@@ -241,10 +245,13 @@ class BufferPlanner:
 
 
 def _stays(node: Node, kept: Collection[Node]) -> tuple[list[Node], bool] | None:
-    """Return the values in the memory of a new array, and whether one is an output of its graph; None if it may be got hold of otherwise."""
+    """Return the values in the memory of a new array, and whether one is an output of its graph; None if it may be got hold of otherwise.
+
+    What a bail-out record needs is copied then, which would part it from its views.
+    """
     members, leaves = [node], False
     for member in members:
-        if member in kept or member.escapes:
+        if member.escapes or (member in kept and member is not node):
             return None
         for user in member.users:
             if user.kind is NodeKind.OUTPUT:
@@ -253,6 +260,8 @@ def _stays(node: Node, kept: Collection[Node]) -> tuple[list[Node], bool] | None
                 return None
             elif maker(user) is node and user not in members:
                 members.append(user)
+    if node in kept and len(members) > 1:
+        return None
     return members, leaves
 
 
