@@ -48,7 +48,7 @@ def entry_points(monkeypatch):
     return add
 
 
-@pytest.mark.parametrize("name", ["auto", "eager", "native", "print"])
+@pytest.mark.parametrize("name", ["auto", "eager", "fused", "native", "print"])
 def test_builtin_backend_runs_the_graph(name, capsys):
     x = np.arange(3.0)
     (result,) = backends.get_backend(name)(sample_graph(), (x,))(x)
@@ -57,7 +57,7 @@ def test_builtin_backend_runs_the_graph(name, capsys):
 
 def test_registered_backend_is_listed_and_found():
     backends.register_backend("mine", mine)
-    assert backends.list_backends() == ["auto", "eager", "mine", "native", "print"]
+    assert backends.list_backends() == ["auto", "eager", "fused", "mine", "native", "print"]
     assert backends.get_backend("mine") is mine
     assert backends.backend_name(mine) == "mine"
 
@@ -109,14 +109,15 @@ def broken(graph, example_inputs):
 def test_unknown_name_lists_names_and_close_matches():
     with pytest.raises(BackendNotFoundError) as caught:
         backends.get_backend("eagr")
-    assert caught.value.known == ("auto", "eager", "native", "print")
+    assert caught.value.known == ("auto", "eager", "fused", "native", "print")
     assert caught.value.similar == ("eager",)
 
 
 @pytest.mark.parametrize("wrong", [None, 3, ["eager"]])
 def test_wrong_kind_of_backend_says_what_is_expected(wrong):
     with pytest.raises(
-        ArgumentTypeError, match=r"backend: a name \(auto, eager, native, print\) or a callable"
+        ArgumentTypeError,
+        match=r"backend: a name \(auto, eager, fused, native, print\) or a callable",
     ):
         backends.get_backend(wrong)
 
@@ -134,13 +135,21 @@ def test_wrong_kind_of_backend_says_what_is_expected(wrong):
 def test_wrong_registration_says_why(name, backend, error, says):
     with pytest.raises(error, match=says):
         backends.register_backend(name, backend)
-    assert backends.list_backends() == ["auto", "eager", "native", "print"]
+    assert backends.list_backends() == ["auto", "eager", "fused", "native", "print"]
 
 
 def test_entry_point_is_listed_without_import_and_loaded_on_use(entry_points):
     entry_points("theirs", "bcjit.backends.eager:eager")
     entry_points("broken", "no_such_module_of_anyone:backend")
-    assert backends.list_backends() == ["auto", "broken", "eager", "native", "print", "theirs"]
+    assert backends.list_backends() == [
+        "auto",
+        "broken",
+        "eager",
+        "fused",
+        "native",
+        "print",
+        "theirs",
+    ]
     assert backends.get_backend("theirs") is backends.eager
 
 

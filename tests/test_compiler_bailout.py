@@ -11,7 +11,7 @@ import warnings
 
 import numpy as np
 import pytest
-from differential import PLAIN, Setting, World, args, compare, observe
+from differential import PLAIN, Setting, World, args, assert_same, compare, observe
 from under_test import TRANSFORMS, captured_nodes, compile_failing, most_nodes
 
 import bcjit
@@ -611,3 +611,28 @@ def test_output_of_a_failing_call_is_not_printed_twice():
                 function(np.full(2, 1e5))
             assert text.getvalue() == "between\n"
             assert len(caught) == 2
+
+
+def test_only_what_crosses_an_effect_is_kept():
+    def fn(x, k):
+        x += k
+        for _ in range(3):
+            y = np.exp(x * 2.0 + k) - x
+            x[1:] = y[1:] + (k - x[:-1])
+        return x * y
+
+    compiled = TRANSFORMS["eager"](fn)
+    with np.errstate(over="ignore"):
+        assert compiled(np.ones(3), 0.5).tobytes() == fn(np.ones(3), 0.5).tobytes()
+    (graph,) = compiled.graphs
+    source = graph.source()
+    assert "np_exp((x * 2.0) + k) - x" in source
+    assert "+ (k - getitem" in source
+    assert not {node for node in graph.keep if node.target is np.exp}
+    for name in ("eager", "fused"):  # and what overflows in the middle goes on from there
+        assert_same(
+            lambda: World(
+                fn, [lambda: args(np.ones(3), 0.5), lambda: args(np.full(3, 340.0), 0.5)]
+            ),
+            TRANSFORMS[name],
+        )

@@ -17,6 +17,7 @@ TRANSFORMS = {
     "eager": harness.compile_eager,
     "print": harness.compile_print,
     "reference": harness.compile_reference,
+    "fused": harness.compile_fused,
 }
 if has_llvm():
     TRANSFORMS["native"] = harness.compile_native

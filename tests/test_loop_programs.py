@@ -32,7 +32,7 @@ def test_program_cannot_be_told_from_plain(program):
 
 @pytest.mark.parametrize("program", PROGRAMS if FULL else PROGRAMS[1::3], ids=name_of)
 def test_program_cannot_be_told_from_plain_under_other_backends(program):
-    for name in ("print", "reference"):
+    for name in ("print", "reference", "fused"):
         assert_same(program.world, TRANSFORMS[name], (Setting(repeats=1),), name)
 
 

@@ -10,7 +10,7 @@ import types
 
 import bcjit
 from bcjit.api import CompiledFunction, PlainFunction
-from bcjit.backends import PrintBackend
+from bcjit.backends import Fused, PrintBackend
 from bcjit.backends.choice import has_llvm
 from bcjit.backends.native.backend import Native
 from bcjit.backends.testing import CountingBackend, FailingBackend
@@ -51,6 +51,11 @@ def compile_reference(fn):
 def compile_native(fn):
     """Compile with machine code for whatever one call or more of a graph allow."""
     return _compile(fn, Native(smallest=1))
+
+
+def compile_fused(fn):
+    """Compile so that arrays of every size go through the buffers."""
+    return _compile(fn, Fused(smallest=0, block=5))
 
 
 def compile_failing(fn, at):
@@ -132,6 +137,7 @@ TRANSFORMS = {
     "print": compile_print,
     "counting": compile_counting,
     "reference": compile_reference,
+    "fused": compile_fused,
 }
 if has_llvm():
     TRANSFORMS["native"] = compile_native

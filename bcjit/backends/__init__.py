@@ -4,6 +4,7 @@ from typing import Final
 
 from bcjit.backends import choice
 from bcjit.backends.eager import eager
+from bcjit.backends.fused import Fused, fused
 from bcjit.backends.print_backend import PrintBackend
 from bcjit.backends.registry import (
     Backend,
@@ -22,11 +23,13 @@ __all__ = [
     "BUILTIN",
     "Backend",
     "CompiledGraph",
+    "Fused",
     "PrintBackend",
     "backend_name",
     "check_outputs",
     "checked",
     "eager",
+    "fused",
     "get_backend",
     "list_backends",
     "register_backend",
@@ -34,7 +37,8 @@ __all__ = [
 ]
 
 BUILTIN: Final[dict[str, Backend]] = {
-    "auto": choice.auto, "eager": eager, "native": choice.native, "print": PrintBackend(),
+    "auto": choice.auto, "eager": eager, "fused": fused, "native": choice.native,
+    "print": PrintBackend(),
 }  # fmt: skip
 
 for _name, _backend in BUILTIN.items():

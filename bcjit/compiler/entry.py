@@ -188,28 +188,57 @@ def _records(found: Capture) -> tuple[dict[Node, Record | None], Record | None]:
     made: dict[tuple[Position, ...], Record | None] = {}
     records: dict[Node, Record | None] = {}
     end = (found.end_position,)
-    for node, positions in (*found.records.items(), (None, end)):
+    starts = _starts(found)
+    for node, own in (*found.records.items(), (None, end)):
+        positions = found.records[starts[node]] if node in starts else own
         if positions not in made:
             namespaces = tuple(FromSource(p.frame.globals_source) for p in positions)
             record = made[positions] = make_record(positions, namespaces)
             if record is None:
                 # What is visible by then must not be done again, so there would be no way on after a failure.
                 raise CannotRebuild("where to go on after a write")
-            for operand in record.operands():
-                _keep(owners, symbols, operand)
+        record = made[positions]
+        assert record is not None
+        for operand in record.operands():
+            _keep(owners, symbols, operand, node)
         if node is not None:
-            records[node] = made[positions]
+            records[node] = record
             for written in node.writes:  # what the call gives back once its warning is given
-                _keep(owners, symbols, written)
+                _keep(owners, symbols, written, node)
     return records, made[end]
+
+
+def _starts(found: Capture) -> dict[Node, Node]:
+    """Return, for calls that have no effect, the one behind the last effect: what lies between is done again after a failure, as if for the first time.
+
+    So nothing that comes to be between two effects must be kept, and generated code may nest it.
+    """
+    starts: dict[Node, Node] = {}
+    for graph in found.graph.nested():
+        start: Node | None = None
+        for node in graph.nodes:
+            if node.has_effect or node.bodies:
+                start = None
+            elif node in found.records:
+                start = start or node
+                starts[node] = start
+                if node.op is None:  # a function that nothing is known of is not called again
+                    start = None
+    return starts
 
 
 def _keep(
     owners: Mapping[Node, Graph],
     symbols: Mapping[Symbol, tuple[Node, int | None]],
     operand: Node | Expr,
+    failing: Node | None,
 ) -> None:
-    """Keep what a record needs in the graph that it belongs to: the whole one, or a body of a loop or branch."""
+    """Keep what a record needs in the graph that it belongs to, the whole one or a body of a loop or branch: for a node that may fail, or to the end."""
     needed = [operand] if isinstance(operand, Node) else [symbols[s][0] for s in operand.symbols()]
     for node in needed:
-        owners[node].keep.add(node)
+        graph = owners[node]
+        if failing is None:
+            graph.keep_for.pop(node, None)
+        elif node not in graph.keep or node in graph.keep_for:
+            graph.keep_for.setdefault(node, set()).add(failing)
+        graph.keep.add(node)

@@ -22,16 +22,21 @@ from functools import partial
 from types import FunctionType, TracebackType
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
+import numpy as np
+
 from bcjit.dims import Expr
 from bcjit.errors import InternalError
-from bcjit.fx_graph.expressions import Renderer, warns_here
+from bcjit.fx_graph.buffers import Buffers
+from bcjit.fx_graph.expressions import Renderer, size_text, warns_here
 from bcjit.fx_graph.node import Node, NodeKind, item_of
 from bcjit.fx_graph.places import Places
 from bcjit.fx_graph.sight import values_in_sight
-from bcjit.fx_graph.statements import ForcedFailure, write_lines
+from bcjit.fx_graph.statements import ForcedFailure, Line, write_lines
 from bcjit.records import dataclass, replace
 
 if TYPE_CHECKING:
+    from bcjit.dims import Dim
+    from bcjit.fx_graph.buffers import Plan, Planner
     from bcjit.fx_graph.graph import Graph
 
 __all__ = [
@@ -46,6 +51,16 @@ _counter: Final = itertools.count()
 
 
 @dataclass(frozen=True, slots=True)
+class Way:
+    """What is known of the variables on one way through a graph's function."""
+
+    end: int  # the first line behind it
+    places: Places  # the variables of nodes
+    assigned: dict[Node, frozenset[str]]  # the output of a body -> variables that its end assigns
+    stored: frozenset[Node] = frozenset()  # whose memory other calls may have taken since
+
+
+@dataclass(frozen=True, slots=True)
 class CodegenResult:
     """The source of a graph's function and what it needs."""
 
@@ -53,8 +68,7 @@ class CodegenResult:
     name: str  # of the function
     namespace: dict[str, object]  # its globals
     line_to_node: dict[int, Node]  # a line's node; nodes nested in a line belong to the outermost
-    places: Places  # the variables of nodes
-    assigned: dict[Node, frozenset[str]]  # the output of a body -> variables that its end assigns
+    ways: tuple[Way, ...]  # through the function, in the order of their lines
     refuses_warnings: (
         bool  # whatever would warn raises TypeError instead, and can be done again then
     )
@@ -62,7 +76,11 @@ class CodegenResult:
 
 
 def to_source(
-    graph: Graph, *, keep: Collection[Node] | None = None, force_failure_at: int | None = None
+    graph: Graph,
+    *,
+    keep: Collection[Node] | None = None,
+    force_failure_at: int | None = None,
+    planner: Planner | None = None,
 ) -> CodegenResult:
     """Return the source of the graph's function.
 
@@ -74,6 +92,8 @@ def to_source(
     force_failure_at
         Raise `ForcedFailure` just before this call of ``graph.steps`` (their number: before the output; beyond: never); in a
         loop when it is first reached. Before what follows, where the call only asks which way a loop was left: nothing can happen between these. There is then one node a line everywhere, so that there is a moment before each.
+    planner
+        Plans in which buffers calls write; where its test holds, a call goes that way.
     """
     output = graph.output_node
     if output is None:
@@ -87,13 +107,64 @@ def to_source(
     name = renderer.new_name("graph")
     inputs = ", ".join(node.name for node in graph.inputs)
     lines, assigned = write_lines(places, renderer)
+    ways: list[Way] = []
+    if planner is not None and forced is None and graph.inputs:
+        planned = _planned(graph, keep, planner, renderer)
+        if planned is not None:
+            before, way = planned
+            lines = [*before, *lines]
+            ways.append(way)
+    ways.append(Way(len(lines) + 2, places, assigned))
     rows = [f"def {name}({inputs}):", *(f"    {'    ' * line.depth}{line.text}" for line in lines)]
     line_to_node = {number: line.node for number, line in enumerate(lines, 2)}
     namespace = {
         **renderer.namespace, "__name__": "bcjit.graph", "__warningregistry__": 0,
     }  # fmt: skip
     source = "\n".join(rows) + "\n"
-    return CodegenResult(source, name, namespace, line_to_node, places, assigned, _refuses(graph))
+    return CodegenResult(source, name, namespace, line_to_node, tuple(ways), _refuses(graph))
+
+
+def _planned(
+    graph: Graph, keep: Collection[Node] | None, planner: Planner, beside: Renderer
+) -> tuple[list[Line], Way] | None:
+    """Return the lines that use buffers, under the test for which they hold."""
+    candidates = planner.candidates(graph)
+    if not candidates:
+        return None
+    places = Places(graph, keep, None, candidates)
+    plan = planner.plan(places, candidates)
+    if plan is None:
+        return None
+    number = 1 + max(-1 if s.buffer is None else s.buffer for s in plan.calls.values())
+    buffers = Buffers(plan.calls, tuple(beside.new_name("buffer") for _ in range(number)))
+    buffers.runs = {node: run for run in plan.runs for node in (*run.nodes, *run.views)}
+    # A failure in front of every call is one of an input: nothing has happened.
+    start = graph.inputs[0]
+    taking: list[Line] = []
+    if plan.scratch:
+        held, outputs = beside.new_name("held"), beside.new_name("outputs")
+        take, give = beside.bind(plan.pool.take, "take"), beside.bind(plan.pool.give, "give")
+        buffers.closing = outputs, f"{give}({held})"
+        shapes = ", ".join(_shape_text(graph, scratch.shape) for scratch in plan.scratch)
+        names = ", ".join(buffers.names[: len(plan.scratch)])
+        taking.append(Line(1, f"{held} = {take}(({shapes},))", start))
+        taking.append(Line(1, f"{names}, = {held}", start))
+    written, assigned = write_lines(places, Renderer(places, buffers, beside))
+    inner = [Line(line.depth + 1, line.text, line.node) for line in written]
+    lines = [Line(0, f"if {_test_text(graph, plan)}:", start), *taking, *inner]
+    return lines, Way(len(lines) + 2, places, assigned, frozenset(plan.calls))
+
+
+def _test_text(graph: Graph, plan: Plan) -> str:
+    size = f"{plan.size.name}.size" if isinstance(plan.size, Node) else size_text(graph, plan.size)
+    parts = [f"{size} >= {plan.smallest}"]
+    parts += [f"{size_text(graph, one)} == {size_text(graph, other)}" for one, other in plan.equal]
+    parts += [f"{node.name}.flags.c_contiguous" for node in plan.contiguous]
+    return " and ".join(parts)
+
+
+def _shape_text(graph: Graph, shape: tuple[Dim, ...]) -> str:
+    return f"({''.join(f'{size_text(graph, dim)}, ' for dim in shape)})"
 
 
 def _is_no_moment(graph: Graph, node: Node) -> bool:
@@ -134,13 +205,14 @@ def to_callable(
     keep: Collection[Node] | None = None,
     force_failure_at: int | None = None,
     origin: Mapping[Node, Node] | None = None,
+    planner: Planner | None = None,
 ) -> GraphFunction:
     """Return the function: it takes the graph's inputs in order and returns the tuple of its outputs.
 
     Its source is in `linecache` while it lives. See `to_source` for the parameters, `locate_failure` for failures: it speaks of the
     nodes of another graph, of which this one is an edited copy, where `origin` has them.
     """
-    made = to_source(graph, keep=keep, force_failure_at=force_failure_at)
+    made = to_source(graph, keep=keep, force_failure_at=force_failure_at, planner=planner)
     return _function(made if origin is None else replace(made, origin=origin))
 
 
@@ -167,11 +239,17 @@ def returning_value(function: Callable[..., object]) -> GraphFunction | None:
     result = _result_of(function)
     if result is None:
         return None
-    lines, _, last = result.source.rstrip("\n").rpartition("\n")
-    if not last.endswith(",)"):  # how only a tuple of one ends
+    lines = result.source.splitlines()
+    if not lines[-1].endswith(",)"):  # how only a tuple of one ends
         return None
-    value = last.removeprefix("    return (").removesuffix(",)")
-    return _function(replace(result, source=f"{lines}\n    return {value}\n"))
+    output = result.line_to_node[len(lines)]
+    for number, node in result.line_to_node.items():
+        line = lines[number - 1]
+        if node is output and line.endswith(",)"):
+            head, _, value = line.partition("(")
+            if head.endswith(("return ", " = ")):
+                lines[number - 1] = head + value.removesuffix(",)")
+    return _function(replace(result, source="\n".join(lines) + "\n"))
 
 
 class _FileName(str):
@@ -238,18 +316,24 @@ def locate_failure(
     node = result.line_to_node.get(traceback.tb_lineno)
     if node is None:
         return None
-    values = _values(result, node, traceback)
+    way = next(way for way in result.ways if traceback.tb_lineno < way.end)
+    values = _values(way, node, traceback)
     origin = result.origin
     if origin is None:
         return node, values
     return origin.get(node, node), {origin[n]: v for n, v in values.items() if n in origin}
 
 
-def _values(result: CodegenResult, failed: Node, traceback: TracebackType) -> dict[Node, object]:
+def _values(way: Way, failed: Node, traceback: TracebackType) -> dict[Node, object]:
     frame = traceback.tb_frame
     variables = frame.f_locals
     bound = dict(variables)
     frame.clear()
     if isinstance(variables, dict):
         variables.clear()  # before 3.13 a snapshot that the frame keeps (CPython Objects/frameobject.c)
-    return values_in_sight(result.places, failed, bound, result.assigned.get(failed, frozenset()))
+    found = values_in_sight(way.places, failed, bound, way.assigned.get(failed, frozenset()))
+    for node in way.stored:
+        value = found.pop(node, None)
+        if node in way.places.kept and isinstance(value, np.ndarray):
+            found[node] = value.copy()  # a buffer's memory is not handed out
+    return found

@@ -14,16 +14,16 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["COMMUTED", "ever_swaps", "swaps"]
+__all__ = ["COMMUTED", "LEAST", "ever_swaps", "swaps"]
 
 COMMUTED: Final[tuple[Callable[..., object], ...]] = (operator.add, operator.mul)
-_LEAST: Final = 256 * 1024  # bytes: NPY_MIN_ELIDE_BYTES
+LEAST: Final = 256 * 1024  # bytes: NPY_MIN_ELIDE_BYTES
 
 
 @functools.cache
 def ever_swaps() -> bool:
     """Whether NumPy does this at all on this Python: it must be able to tell a temporary, which it cannot everywhere. It is tried."""
-    size = _LEAST // 8 + 1
+    size = LEAST // 8 + 1
     left, right = np.full(size, np.nan), np.full(size, -np.nan)
     tried = left + np.positive(right)
     orders = [np.signbit(np.add(*pair)[0]) for pair in ((left, right), (right, left))]
@@ -32,7 +32,7 @@ def ever_swaps() -> bool:
 
 def swaps(left: Any, right: Any) -> bool:
     """Whether NumPy would compute ``right * left``, where the right operand is a temporary and the left one is none."""
-    if type(right) is not np.ndarray or right.nbytes < _LEAST:
+    if type(right) is not np.ndarray or right.nbytes < LEAST:
         return False
     if not (right.flags.owndata and right.flags.writeable):
         return False

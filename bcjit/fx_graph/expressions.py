@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bcjit.dims import Expr, Symbol
-from bcjit.fx_graph.elision import COMMUTED, ever_swaps, swaps
+from bcjit.fx_graph.buffers import NO_BUFFERS
+from bcjit.fx_graph.elision import COMMUTED, LEAST, ever_swaps, swaps
 from bcjit.fx_graph.node import Node, NodeKind, Operand
 from bcjit.fx_graph.places import Handed, Places, Size
 from bcjit.fx_graph.printer import target_name
@@ -23,9 +24,11 @@ from bcjit.ops.warning_twins import refusing
 from bcjit.records import dataclass
 
 if TYPE_CHECKING:
+    from bcjit.dims import Dim
+    from bcjit.fx_graph.buffers import Buffers, Stored
     from bcjit.fx_graph.graph import Graph
 
-__all__ = ["Expression", "Renderer", "warns_here"]
+__all__ = ["Expression", "Renderer", "size_text", "warns_here"]
 
 INFIX: Final[dict[object, str]] = {
     operator.add: "+", operator.sub: "-", operator.mul: "*", operator.truediv: "/",
@@ -79,18 +82,29 @@ class Renderer:
         Globals so far: functions, and constants whose text is not exact.
     """
 
-    def __init__(self, places: Places) -> None:
+    def __init__(
+        self, places: Places, buffers: Buffers = NO_BUFFERS, beside: Renderer | None = None
+    ) -> None:
         self.places = places
+        self.buffers = buffers
         self.graph = places.graph  # the one whose node is being written: its symbols are meant
         # min and max: dims.Expr.source calls them by name, and no node has these names.
         self.namespace: dict[str, object] = {"min": min, "max": max}
         self.nested: dict[Node, Expression] = {}
         self._names: set[str] = {node.name for node in places.where} | set(self.namespace)
         self._global_of: dict[int, str] = {}
+        if beside is not None:  # in the same function
+            self.namespace = beside.namespace
+            self._names, self._global_of = beside.taken
         self._size_names: dict[Size, str] = {}
         self._objects = False
         self._reads: dict[str, None] = {}
         self._sizes: dict[Size, None] = {}
+
+    @property
+    def taken(self) -> tuple[set[str], dict[int, str]]:
+        """The names that are taken, and those of objects by identity."""
+        return self._names, self._global_of
 
     # Whole nodes
 
@@ -174,9 +188,35 @@ class Renderer:
     def _value(self, node: Node) -> tuple[str, bool]:
         if node.kind is NodeKind.OUTPUT:
             return self._operand(node.args)
+        stored = self.buffers.calls.get(node)
+        if stored is not None:
+            return self._stored(node, stored), False
         plain = not node.kwargs and any(isinstance(arg, Node | Expr) for arg in node.args[:2])
         special = self._special(node) if plain else None
         return special if special is not None else (self._call(node), True)
+
+    def _stored(self, node: Node, stored: Stored) -> str:
+        """Return the call of a ufunc that writes into a buffer, or that makes one."""
+        words = [self._operand(arg)[0] for arg in node.args[: stored.inputs]]
+        if stored.buffer is None:
+            return self.stored_call(stored, words, "")
+        name = self.buffers.names[stored.buffer]
+        if stored.makes:
+            return f"{name} = {self.stored_call(stored, words, '')}"
+        self._reads[name] = None
+        return self.stored_call(stored, words, f", out={name}")
+
+    def stored_call(self, stored: Stored, words: list[str], more: str) -> str:
+        """Return the call of a ufunc, with its operands in the order in which NumPy takes them."""
+        function = self.bind(stored.function, f"np_{stored.function.__name__}")
+        written = f"{function}({', '.join(words)}{more})"
+        if stored.swapped is False:
+            return written
+        swapped = f"{function}({', '.join(words[::-1])}{more})"
+        if stored.swapped is True:
+            return swapped
+        number = size_text(self.places.graph, stored.swapped)
+        return f"{swapped} if {number} >= {LEAST} else {written}"
 
     def _special(self, node: Node) -> tuple[str, bool] | None:
         """Return operators, subscripts and attributes: calls without keywords over a node."""
@@ -313,6 +353,17 @@ class Renderer:
             name = f"{wanted if wanted.isidentifier() else 'value'}_{number}"
         self._names.add(name)
         return name
+
+
+def size_text(graph: Graph, dim: Dim) -> str:
+    """Return a size in terms of the inputs of the whole graph, which have their variables everywhere."""
+    if not isinstance(dim, Expr):
+        return str(dim)
+    names: dict[Symbol, str] = {}
+    for symbol in dim.symbols():
+        node, axis = graph.symbols[symbol]
+        names[symbol] = node.name if axis is None else f"{node.name}.shape[{axis}]"
+    return dim.source(names)
 
 
 def _literal(value: object) -> str | None:

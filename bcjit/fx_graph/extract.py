@@ -92,17 +92,22 @@ def copy_graph(
 ) -> Graph:
     """Return a graph that does the same, with nodes of its own; bodies are copied too. `origin` is told of which node each is a copy."""
     made = Graph() if into is None else into
+    origin = {} if origin is None else origin
     mapping: dict[Node, Node] = {}
     for node in graph.inputs:
         mapping[node] = made.input(node.name, node.meta[0], line=node.line)
     rest = (NodeKind.INPUT, NodeKind.OUTPUT)
     _fill(made, graph, [node for node in graph.nodes if node.kind not in rest], mapping, origin)
     made.keep.update(mapping[node] for node in graph.keep)
+    origin.update((copy, node) for node, copy in mapping.items())
+    copies = {node: copy for copy, node in origin.items()}  # in bodies too
+    for node, failing in graph.keep_for.items():
+        if failing <= copies.keys():
+            made.keep_for[mapping[node]] = {copies[one] for one in failing}
     output = graph.output_node
     if output is not None:
         mapping[output] = made.output(_mapped(output.args, mapping), line=output.line)
-    if origin is not None:
-        origin.update((copy, node) for node, copy in mapping.items())
+        origin[mapping[output]] = output
     return made
 
 

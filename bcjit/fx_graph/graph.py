@@ -35,6 +35,7 @@ from bcjit.records import dataclass
 if TYPE_CHECKING:
     from bcjit.dims import Symbol
     from bcjit.fx_graph import dataflow, dot, lint
+    from bcjit.fx_graph.buffers import Planner
     from bcjit.fx_graph.codegen import GraphFunction
     from bcjit.fx_graph.dataflow import Dataflow
     from bcjit.meta import Meta
@@ -103,16 +104,27 @@ class Graph:
     (array([1., 1., 1.]),)
     """
 
-    __slots__ = ("__weakref__", "_edits", "_effects", "_names", "keep", "nodes", "symbols")
+    __slots__ = (
+        "__weakref__",
+        "_edits",
+        "_effects",
+        "_names",
+        "keep",
+        "keep_for",
+        "nodes",
+        "symbols",
+    )
 
     nodes: list[Node]
     symbols: dict[Symbol, tuple[Node, int | None]]
     keep: set[Node]
+    keep_for: dict[Node, set[Node]]
 
     def __init__(self) -> None:
         self.nodes = []
         self.symbols = {}
         self.keep = set()
+        self.keep_for = {}
         self._names = Names()
         self._effects = 0
         self._edits = 0
@@ -366,6 +378,7 @@ class Graph:
         while len(self.nodes) > mark.nodes:
             node = self.nodes.pop()
             self.keep.discard(node)
+            self.keep_for.pop(node, None)
             for used in node.uses():
                 used.users.pop(node, None)
         self._names.truncate(mark.names)
@@ -459,9 +472,12 @@ class Graph:
         keep: Collection[Node] | None = None,
         force_failure_at: int | None = None,
         origin: Mapping[Node, Node] | None = None,
+        planner: Planner | None = None,
     ) -> GraphFunction:
         """Return a Python function over the inputs that returns the tuple of outputs; see `codegen`."""
-        return to_callable(self, keep=keep, force_failure_at=force_failure_at, origin=origin)
+        return to_callable(
+            self, keep=keep, force_failure_at=force_failure_at, origin=origin, planner=planner
+        )
 
     def __str__(self) -> str:
         return self.text()

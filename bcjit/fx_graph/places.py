@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from bcjit.dims import Expr
 from bcjit.fx_graph.node import Node, NodeKind, Operand, exprs_in, item_of, leaves, nodes_in
+from bcjit.fx_graph.variables import Handed, Variables
 from bcjit.meta import ArrayMeta, Meta, UnboundMeta
-from bcjit.records import dataclass
 
 if TYPE_CHECKING:
     from bcjit.fx_graph.graph import Graph
@@ -28,14 +28,6 @@ Size: TypeAlias = "tuple[Value, int]"  # an axis of an array
 _DEEPEST: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Handed:
-    """What stands for a node that has no variable: a constant or a symbolic integer of some graph."""
-
-    operand: Operand
-    graph: Graph
-
-
 class Places:
     """Decides for one graph with its bodies.
 
@@ -44,12 +36,21 @@ class Places:
     nested
         Nodes written inside the expression of their only user.
     kept
-        Nodes that must be variables up to the end of their graph.
+        Nodes that must be variables: bail-out records need them.
+    kept_to_the_end
+        Those that must be up to the end of their graph.
     """
 
-    def __init__(self, graph: Graph, kept: Collection[Node] | None, forced: Node | None) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        kept: Collection[Node] | None,
+        forced: Node | None,
+        separate: Collection[Node] = (),
+    ) -> None:
         self.graph = graph
         self.forced = forced
+        self.separate = frozenset(separate)  # never nested
         self.around: dict[Graph, tuple[Node, Graph]] = {}
         self.where: dict[Node, tuple[Graph, int]] = {}
         self._place_of_input: dict[Node, int] = {}
@@ -65,6 +66,8 @@ class Places:
                 for body in node.bodies:
                     self.around[body] = (node, one)
         self.kept = frozenset(keep if kept is None else kept)
+        self.kept_to_the_end = self.kept
+        self._kept_for: dict[Node, list[Node]] = {}
         self._meanings: dict[Node, Value | Handed] = {}
         self._statuses: dict[Node, frozenset[int | None]] = {}
         self._read_items = self._find_read_items()
@@ -74,10 +77,12 @@ class Places:
         if forced is None:
             self.iterated = dict(_iterations(graph, self.kept))
             self._nest(graph, visible=False)
+        if kept is None:
+            self._find_ends()
         self.last: dict[Graph, dict[Value, int]] = {}
         self.inside: dict[Node, set[Value]] = {}
         self._scan(graph)
-        self.variables = _Variables(self)
+        self.variables = Variables(self)
 
     # What an operand stands for
 
@@ -272,12 +277,12 @@ class Places:
     def _nest(self, graph: Graph, *, visible: bool) -> bool:
         """Find the nodes that may stand inside the expression of their user; return whether a visible effect came.
 
-        The value is used once, no effect lies between it and its use, no visible effect comes before, and none in another turn: running it
-        later, just before its use, changes nothing but which of several failures comes first, and after any of them the part
-        starts again. Nothing is moved over a loop, which may not end.
+        The value is used once, and no effect lies between it and its use: running it later, just before its use, changes nothing but which of
+        several failures comes first, and after any of them the part goes on from the same place: its start, or the last effect. So behind a visible
+        effect, or where one comes in another turn, only calls without effects take others in. Nothing is moved over a loop, which may not end.
         """
         counts = Counter(used for node in graph.nodes for used in node.uses())
-        variables = self.kept | graph.symbol_sources()
+        variables = self.kept | self.separate | graph.symbol_sources()
         depth: dict[Node, int] = {}
         stretch: set[Node] = set()  # calls since the last effect
         items = set(self.iterated.values())
@@ -287,9 +292,12 @@ class Places:
                 again = node.kind is NodeKind.LOOP and _is_visible(node)
                 visible |= self._nest(body, visible=before or again)
             visible |= node.visible
-            if node in items or before or visible or node.kind in (NodeKind.INPUT, NodeKind.CONST):
-                continue  # nothing is nested into a visible effect: its failure must be told from its operands'
+            if node in items or node.kind in (NodeKind.INPUT, NodeKind.CONST):
+                continue
             if item_of(node) is not None:
+                continue
+            if (before or visible) and (node.has_effect or node.kind is not NodeKind.CALL):
+                stretch.clear()  # nothing is nested into a visible effect: its failure must be told from its operands'
                 continue
             inner = [
                 used
@@ -320,6 +328,17 @@ class Places:
 
     # Reads
 
+    def _find_ends(self) -> None:
+        """Tell the kept nodes that some nodes need, if they fail, from those that are needed to the end."""
+        ending: set[Node] = set()
+        for graph in self.graph.nested():
+            for node, failing in graph.keep_for.items():
+                if node in self.kept and not failing & self.nested:
+                    ending.add(node)
+                    for one in failing:
+                        self._kept_for.setdefault(one, []).append(node)
+        self.kept_to_the_end -= ending
+
     def _scan(self, graph: Graph) -> set[Value]:
         """Note at which of its nodes a graph reads a value last; return all that it reads."""
         last = self.last[graph] = {}
@@ -337,8 +356,10 @@ class Places:
             else:
                 for body in node.bodies:
                     found |= self._scan(body)
+            for needed in self._kept_for.get(node, ()):
+                found |= self._values_of_node(needed)
             last.update(dict.fromkeys(found, index))
-        for node in self.kept:
+        for node in self.kept_to_the_end:
             meaning = self.meaning(node) if self.where.get(node, (None,))[0] is graph else None
             if meaning is not None and not isinstance(meaning, Handed):
                 last[meaning] = len(graph.nodes)
@@ -385,149 +406,6 @@ def _as_temporary(node: Node, inner: list[Node]) -> list[Node]:
     if not is_right or (is_left and left not in inner):
         inner = [used for used in inner if used is not right]
     return inner
-
-
-class _Variables:
-    """Which values share a variable: those that hand on to one another, where none is needed when the next is made."""
-
-    def __init__(self, places: Places) -> None:
-        self.places = places
-        self._root: dict[Value, Value] = {}
-        self._members: dict[Value, list[Value]] = {}
-        self._names: dict[Value, str] = {}
-        structured = [node for node in places.where if node.bodies]
-        for node in structured:
-            if node.kind is NodeKind.LOOP:
-                for k, carried in enumerate(places.carried_inputs(node), 1):
-                    self._join((node, k), carried)
-        for node in structured:  # outer ones first
-            if node.kind is NodeKind.LOOP:
-                self._share_turns(node)
-            else:
-                self._share_sides(node)
-
-    def members(self, value: Value) -> list[Value]:
-        """Return the values in the variable of a value."""
-        return self._members.get(self._find(value), [value])
-
-    def name(self, value: Value) -> str:
-        root = self._find(value)
-        name = self._names.get(root)
-        if name is None:
-            name = self._names[root] = self._best_name(root)
-        return name
-
-    def _best_name(self, root: Value) -> str:
-        """Return the name of what is carried, by the outermost loop; else of the outermost result."""
-        places = self.places
-
-        def rank(value: Value) -> tuple[bool, int]:
-            depth = sum(1 for _ in places.chain(places.home(value)))
-            return not (isinstance(value, Node) and value.kind is NodeKind.INPUT), depth
-
-        best = min(self.members(root), key=rank)
-        if isinstance(best, Node):
-            return best.name
-        node, index = best
-        items = (user for user in node.users if item_of(user) == (node, index))
-        named = next(items, None)
-        return f"{node.name}_{index}" if named is None else named.name
-
-    # Sharing
-
-    def _share_turns(self, loop: Node) -> None:
-        places, body = self.places, loop.bodies[0]
-        graph, _ = places.where[loop]
-        _, initial, _ = cast("LoopArgs", loop.args)
-        for k, carried in enumerate(places.carried_inputs(loop)):
-            following = self._value(body.outputs[k + 1])
-            if following is not None and places.home(following) is body:
-                self._try(carried, following)
-            before = self._value(initial[k])
-            if before is not None and places.home(before) is graph:
-                self._try(carried, before)
-
-    def _share_sides(self, cond: Node) -> None:
-        for side in cond.bodies:
-            for k, operand in enumerate(side.outputs):
-                value = self._value(operand)
-                if value is None or self.places.home(value) is not side:
-                    continue
-                if self.places.is_read((cond, k)):
-                    self._try((cond, k), value)
-
-    def _value(self, operand: Operand) -> Value | None:
-        """Return the value of an operand that may share a variable: not an input of the graph, an index, or what has none."""
-        places = self.places
-        meaning = places.meaning(operand) if isinstance(operand, Node) else None
-        if meaning is None or isinstance(meaning, Handed):
-            return None
-        if not isinstance(meaning, Node):
-            return meaning if meaning[1] or meaning[0].kind is NodeKind.COND else None
-        if meaning in places.nested:
-            return None
-        if meaning.kind is NodeKind.INPUT:
-            graph, _ = places.where[meaning]
-            around = places.around.get(graph)
-            if around is None or meaning not in places.carried_inputs(around[0]):
-                return None
-        return meaning
-
-    def _try(self, one: Value, other: Value) -> None:
-        if self._find(one) == self._find(other):
-            return
-        pairs = [(a, b) for a in self.members(one) for b in self.members(other)]
-        if not any(self._is_live_at(a, b) or self._is_live_at(b, a) for a, b in pairs):
-            self._join(one, other)
-
-    def _is_live_at(self, value: Value, written: Value) -> bool:
-        """Whether a value is still needed when another one is written."""
-        places = self.places
-        home, graph = places.home(value), places.home(written)
-        if home not in places.chain(graph):
-            return False
-        if isinstance(written, Node):
-            index = places.where[written][1]
-            if (
-                written.kind is NodeKind.INPUT
-            ):  # carried: written before the first turn, and at the end of each
-                if (
-                    home is graph
-                ):  # all that is carried is written at once, and so needs as many variables
-                    return isinstance(value, Node) and value.kind is NodeKind.INPUT
-                loop, graph = places.around[graph]
-                if value in places.inside[loop]:
-                    return True
-                index = places.where[loop][1]
-        else:
-            index = places.where[written[0]][1]
-        return self._is_before(value, graph, index) and places.is_live_after(value, graph, index)
-
-    def _is_before(self, value: Value, graph: Graph, index: int) -> bool:
-        """Whether a value was made before, or at, a node of a graph."""
-        places = self.places
-        made, home = (
-            places.where[value if isinstance(value, Node) else value[0]][1],
-            places.home(value),
-        )
-        inside = False
-        while graph is not home:
-            around, graph = places.around[graph]
-            index, inside = places.where[around][1], True
-        if isinstance(value, Node) and value.kind is NodeKind.INPUT:
-            return True
-        return made < index if inside else made <= index
-
-    def _find(self, value: Value) -> Value:
-        while value in self._root:
-            value = self._root[value]
-        return value
-
-    def _join(self, one: Value, other: Value) -> None:
-        one, other = self._find(one), self._find(other)
-        self._members[one] = [*self.members(one), *self.members(other)]
-        self._members.pop(other, None)
-        self._root[other] = one
 
 
 def _iterations(graph: Graph, kept: frozenset[Node]) -> Iterator[tuple[Node, Node]]:

@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
+from bcjit.fx_graph.blocks import blocks
 from bcjit.fx_graph.expressions import Expression, Renderer
 from bcjit.fx_graph.node import Node, NodeKind, item_of
 from bcjit.fx_graph.places import Ending, LoopArgs, Places, Size, Value, is_big
 from bcjit.records import dataclass
 
 if TYPE_CHECKING:
+    from bcjit.fx_graph.buffers import Run
     from bcjit.fx_graph.graph import Graph
 
 __all__ = ["ForcedFailure", "Line", "write_lines"]
@@ -127,6 +129,8 @@ class _Writer:
                 self._delete(node, graph, index)
             elif item_of(node) is not None:
                 continue  # its variable has been written
+            elif node in self.renderer.buffers.runs:
+                self._run(graph, self.renderer.buffers.runs[node], node)
             elif node.kind is NodeKind.CALL or (
                 node.kind is NodeKind.OUTPUT and len(self.blocks) == 1
             ):
@@ -144,13 +148,55 @@ class _Writer:
                 return
             text = value.text
             if node.kind is NodeKind.OUTPUT:
-                text = f"return {text}"
+                text = self._returned(value, node)
             elif places.binds(node):
                 text = f"{places.name(node)} = {text}"
         self._need(value, node)
         self._fail(node)
         names = self.dead[graph].get(index)
         self._line(f"{text}; del {', '.join(names)}" if names else text, node)
+
+    def _run(self, graph: Graph, run: Run, node: Node) -> None:
+        """Write a run where its first call stands."""
+        if node is not run.nodes[0]:
+            return
+        places = self.places
+        first, last = (places.where[one][1] for one in (node, run.nodes[-1]))
+        for one in graph.nodes[first:last]:  # what the calls take may be written inside them
+            if one in places.nested:
+                self.renderer.nested[one] = self.renderer.expression(one)
+            elif one in run.views:
+                value = self.renderer.expression(one)
+                self._need(value, one)
+                self._line(f"{places.name(one)} = {value.text}", one)
+        parts = blocks(self.renderer, graph, run)
+        for value in parts.needed:
+            self._need(value, node)
+        for text in parts.before:
+            self._line(text, node)
+        self._line(parts.head, node)
+        inside = [(node, text) for text in parts.slices] + parts.calls
+        self.block.lines.extend(Line(1, text, one) for one, text in inside)
+        for one, text in parts.after:
+            self._line(text, one)
+        unbound = {places.name(one) for one in run.nodes if one not in run.read_later}
+        for one in graph.nodes[first : last + 1]:
+            if one not in self.renderer.buffers.runs:
+                continue
+            names = self.dead[graph].get(places.where[one][1], [])
+            bound = [name for name in names if name not in unbound]
+            if bound:
+                self._line(f"del {', '.join(bound)}", one)
+
+    def _returned(self, value: Expression, node: Node) -> str:
+        """Return the statement that returns the outputs; what they are is known before buffers are given back."""
+        if self.renderer.buffers.closing is None:
+            return f"return {value.text}"
+        name, closing = self.renderer.buffers.closing
+        self._need(value, node)
+        self._line(f"{name} = {value.text}", node)
+        self._line(closing, node)
+        return f"return {name}"
 
     # Loops
 
@@ -452,6 +498,6 @@ def _is_ours(places: Places, value: Value, graph: Graph) -> bool:
     """Whether a value is made in a graph or its bodies, and not needed behind it."""
     if isinstance(value, Node) and value.kind is NodeKind.INPUT and places.home(value) is graph:
         return False
-    if value in places.kept:
+    if value in places.kept_to_the_end:
         return False
     return graph in places.chain(places.home(value))

@@ -81,6 +81,11 @@ def compile_native(function: Function) -> Function:
     return bcjit.compile(function, backend=Native(smallest=1))
 
 
+def compile_fused(function: Function) -> Function:
+    """Compile so that arrays of every size go through the buffers."""
+    return bcjit.compile(function, backend=bcjit.backends.Fused(smallest=0, block=5))
+
+
 def identity(function: Function) -> Function:
     """Compile nothing: passes every behaviour case, and must fail the floors."""
     return function

@@ -52,11 +52,10 @@ def build(graph: Graph, smallest: int) -> Built:
     """
     origin: dict[Node, Node] = {}
     copy = copy_graph(graph, origin=origin)
-    resumes = any(node.visible for node in copy.all_calls)
     made: list[Compiled] = []
     for one in tuple(copy.nested()):
         moved: dict[Node, Node] = {}  # results of calls that are in kernels now
-        for group in groups(one, in_place=resumes, smallest=smallest):
+        for group in groups(one, smallest):
             kernel = _Kernel.of(one, group, moved)
             if kernel is not None:
                 made.append(kernel.code)

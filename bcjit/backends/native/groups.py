@@ -1,8 +1,7 @@
 """Which calls of a graph become one kernel; it makes no code and edits no graph.
 
 Calls of one shape between which nothing is written or drawn, such that none of them waits for a call outside that waits for another of
-them. A group is computed where its last operand is there; where a failure would be resumed in the middle of the program, where its
-first call stands, so that a value is never there later than it was.
+them. A group is computed where its last operand is there: what fails between two effects is resumed behind the first of them.
 """
 
 from __future__ import annotations
@@ -35,35 +34,41 @@ class Group:
     results: tuple[Node, ...]  # those that something else needs
 
 
-def groups(graph: Graph, *, in_place: bool, smallest: int) -> list[Group]:
+def groups(graph: Graph, smallest: int) -> list[Group]:
     """Return the groups of one graph, not of its bodies.
 
     Parameters
     ----------
     graph
         The graph.
-    in_place
-        Whether each group must be computable where its first call stands.
     smallest
         Calls in a group at least.
     """
     found: list[Group] = []
     for run in _between_effects(graph):
-        found += _of_run(graph, run, in_place=in_place, smallest=smallest)
+        found += _of_run(graph, run, smallest)
     return found
 
 
 def _between_effects(graph: Graph) -> list[list[Node]]:
     runs: list[list[Node]] = [[]]
     for node in graph.nodes:
-        if node.has_effect or node.bodies:
+        if node.has_effect or node.bodies or _is_done_once(node):
             runs.append([])
         elif node.kind is NodeKind.CALL:
             runs[-1].append(node)
     return [run for run in runs if run]
 
 
-def _of_run(graph: Graph, run: Sequence[Node], *, in_place: bool, smallest: int) -> list[Group]:
+def _is_done_once(node: Node) -> bool:
+    """Whether a call is of a function that nothing is known of: what fails behind it goes on behind it."""
+    if node.kind is not NodeKind.CALL or node.op is not None:
+        return False
+    of = node.args[0] if node.args else None
+    return not (isinstance(of, Node) and (of.multi or of.bodies))  # it reads a result
+
+
+def _of_run(graph: Graph, run: Sequence[Node], smallest: int) -> list[Group]:
     items = {}
     for node in run:
         if not node.users and node not in graph.keep:
@@ -81,7 +86,7 @@ def _of_run(graph: Graph, run: Sequence[Node], *, in_place: bool, smallest: int)
         waits[node] = used.union(*(waits[one] for one in used))
         if node not in items:
             continue
-        joined = _joined(node, used, of, members, waits, place, in_place=in_place)
+        joined = _joined(node, used, of, members, waits)
         if joined is None:
             of[node] = len(members)
             members.append([node])
@@ -118,9 +123,6 @@ def _joined(
     of: dict[Node, int],
     members: list[list[Node]],
     waits: dict[Node, set[Node]],
-    place: dict[Node, int],
-    *,
-    in_place: bool,
 ) -> int | None:
     """Return the group that a call joins: one whose results it uses, else one that uses the same operands."""
     candidates = [of[one] for one in used if one in of]
@@ -136,8 +138,6 @@ def _joined(
         outside = used.difference(inside)
         # Something it needs waits for the group.
         if any(one in inside or waits[one] & inside for one in outside):
-            continue
-        if in_place and any(place[one] > place[group[0]] for one in outside):
             continue
         return index
     return None

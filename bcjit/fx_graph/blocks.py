@@ -1,0 +1,126 @@
+"""A run of calls over the elements of equal arrays, written block by block; what is in a run is decided by a plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bcjit.fx_graph.node import Node
+from bcjit.records import dataclass
+
+if TYPE_CHECKING:
+    from bcjit.fx_graph.buffers import Run
+    from bcjit.fx_graph.expressions import Expression, Renderer
+    from bcjit.fx_graph.graph import Graph
+
+__all__ = ["Blocks", "blocks"]
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """The parts of a run as code."""
+
+    needed: list[Expression]  # whose sizes are read before
+    before: list[str]
+    head: str
+    slices: list[str]
+    calls: list[tuple[Node, str]]
+    after: list[tuple[Node, str]]
+
+
+def blocks(renderer: Renderer, graph: Graph, run: Run) -> Blocks:
+    """Return the code of a run: each array once flat, a loop over its blocks, and in it slices and calls."""
+    writer = _Writer(renderer, graph, run)
+    calls = [(node, writer.call(node)) for node in run.nodes]
+    names = renderer.buffers.names
+    after = [
+        (node, f"{renderer.places.name(node)} = {names[renderer.buffers.calls[node].buffer or 0]}")
+        for node in run.nodes
+        if node in run.read_later
+    ]
+    head = f"for {writer.start} in range(0, {writer.length}, {writer.step}):"
+    here = f"{writer.here} = {renderer.bind(slice, 'slice')}({writer.start}, {writer.start} + {writer.step})"
+    return Blocks(writer.needed, writer.before, head, [here, *writer.slices.values()], calls, after)
+
+
+class _Writer:
+    def __init__(self, renderer: Renderer, graph: Graph, run: Run) -> None:
+        self.renderer = renderer
+        self.graph = graph
+        self.run = run
+        self.inside = frozenset(run.nodes)
+        self.start, self.here = renderer.new_name("start"), renderer.new_name("here")
+        self.length, self.step = renderer.new_name("length"), str(run.block)
+        self.needed: list[Expression] = []
+        self.before: list[str] = []
+        self.slices: dict[str, str] = {}  # by the name of the whole array
+        self._blocks: dict[str, str] = {}
+        self._names: dict[Node, str] = {}
+        whole = next(arg for node in run.nodes for arg in node.args if arg in run.whole)
+        text = self._text(whole)
+        names = renderer.buffers.names
+        for buffer, dtype in run.makes:
+            empty = renderer.bind(np.empty, "np_empty")
+            kind = renderer.bind(dtype, f"dtype_{dtype.name}")
+            self.before.append(f"{names[buffer]} = {empty}({text}.shape, {kind})")
+        if run.flat or run.axes == 1:
+            self.before.append(f"{self.length} = {text}.size")
+        else:
+            self.before.append(f"{self.length} = {text}.shape[0]")
+            self.step = renderer.new_name("step")
+            row = f"max({text}.size // max({self.length}, 1), 1)"
+            self.before.append(f"{self.step} = max({run.block} // {row}, 1)")
+
+    def _text(self, operand: object) -> str:
+        """Return an operand; an expression is computed once, before the blocks."""
+        if isinstance(operand, Node) and operand in self._names:
+            return self._names[operand]
+        value = self.renderer.operand(operand, self.graph)
+        self.needed.append(value)
+        if not isinstance(operand, Node) or operand not in self.renderer.places.nested:
+            return value.text
+        name = self._names[operand] = self.renderer.new_name(operand.name)
+        self.before.append(f"{name} = {value.text}")
+        return name
+
+    def call(self, node: Node) -> str:
+        """Return a call of the block of each of its operands, into that of its buffer."""
+        stored = self.renderer.buffers.calls[node]
+        words = [self._operand(arg) for arg in node.args[: stored.inputs]]
+        assert stored.buffer is not None
+        buffer = self._buffer(stored.buffer)
+        if isinstance(stored.function, np.ufunc):
+            # By keyword: np.maximum warns of a third positional operand.
+            return self.renderer.stored_call(stored, words, f", out={buffer}")
+        made = self.renderer.stored_call(stored, words, "")
+        return f"{self.renderer.bind(np.copyto, 'np_copyto')}({buffer}, {made})"
+
+    def _operand(self, operand: object) -> str:
+        if isinstance(operand, Node) and operand in self.inside:
+            buffer = self.renderer.buffers.calls[operand].buffer
+            assert buffer is not None
+            return self._buffer(buffer)
+        if isinstance(operand, Node) and operand in self.run.sliced:
+            return self._block(self._text(operand))
+        return self._text(operand)
+
+    def _buffer(self, buffer: int) -> str:
+        name = self.renderer.buffers.names[buffer]
+        if buffer not in self.run.local:
+            return self._block(name)
+        if name not in self._blocks:
+            self._blocks[name] = self.renderer.new_name(f"{name}_block")
+            self.slices[name] = f"{self._blocks[name]} = {name}[:{self.length} - {self.start}]"
+        return self._blocks[name]
+
+    def _block(self, name: str) -> str:
+        """Return the block of an array."""
+        if name not in self._blocks:
+            flat = name
+            if self.run.flat:
+                flat = self.renderer.new_name(f"{name}_flat")
+                self.before.append(f"{flat} = {name}.reshape(-1)")
+            self._blocks[name] = self.renderer.new_name(f"{name}_block")
+            self.slices[name] = f"{self._blocks[name]} = {flat}[{self.here}]"
+        return self._blocks[name]
