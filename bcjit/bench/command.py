@@ -14,7 +14,9 @@ from bcjit.bench.capture import FRESH_PEER_TURNS, FRESH_TURNS, PEER_TURNS, TURNS
 from bcjit.bench.capture import tables as capture_tables
 from bcjit.bench.dispatch import CASES as DISPATCH_CASES
 from bcjit.bench.dispatch import tables as dispatch_tables
-from bcjit.bench.peers import PEERS, Peer, version
+from bcjit.bench.kernels import SIZES as KERNEL_SIZES
+from bcjit.bench.kernels import figures as kernel_figures
+from bcjit.bench.peers import KERNEL_PEERS, PEERS, Peer, version
 from bcjit.bench.suite import SIZES, figures, measuring, picture
 from bcjit.bench.tables import Table, data, machine, show
 from bcjit.bench.through import there, words_of
@@ -90,6 +92,16 @@ SUBJECTS: Final = {
         "peer run for about a millisecond, at least once. Arguments that a program writes into are made anew for each call, which is not timed. Results of backends are compared with NumPy's bit by bit, of peers, and of backends with an option, to half of the digits.",
         sizes=SIZES,
         usual_sizes=("medium",),
+        backends=("auto",),
+    ),
+    "kernels": Subject(
+        kernel_figures.CASES,
+        kernel_figures.tables,
+        f"Each figure is the least of {{rounds}} turns within this process, of fewer where they take more than {measuring.BUDGET:g} s; first calls of {measuring.FIRST_CALLS}. In a turn plain NumPy, each backend, each peer and a copy of as many bytes run for about "
+        "a millisecond, at least once. Results of backends are compared with NumPy's bit by bit, of peers, and of backends with an option, to half of the digits.",
+        peers=KERNEL_PEERS,
+        sizes=tuple(KERNEL_SIZES),
+        usual_sizes=tuple(KERNEL_SIZES),
         backends=("auto",),
     ),
 }

@@ -19,9 +19,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from bcjit.bench import numexpr_text
 from bcjit.bench.measure import Call, Function
 
 __all__ = [
+    "KERNEL_PEERS",
     "PEERS",
     "TOLERANCE",
     "Peer",
@@ -77,10 +79,14 @@ def rebound(function: Function, **names: object) -> types.FunctionType:
     return made
 
 
-def _numba(function: Function) -> Function:
-    numba = importlib.import_module("numba")
-    compiled: Function = numba.njit(rebound(function))
-    return compiled
+def _numba(*, fastmath: bool) -> Callable[[Function], Function]:
+    def compile_function(function: Function) -> Function:
+        numba = importlib.import_module("numba")
+        made: Function = rebound(function)
+        compiled: Function = numba.njit(made, fastmath=True) if fastmath else numba.njit(made)
+        return compiled
+
+    return compile_function
 
 
 def _jax(function: Function) -> Function:
@@ -103,11 +109,16 @@ def _torch(backend: str) -> Callable[[Function], Function]:
     return compile_function
 
 
-PEERS: Final = (
-    Peer("numba", "numba", "numba", _numba),
-    Peer("jax", "jax", "jax", _jax),
-    Peer("torch", "torch_inductor", "torch", _torch("inductor")),
-    Peer("torch eager", "torch_eager", "torch", _torch("eager")),
+NUMBA: Final = Peer("numba", "numba", "numba", _numba(fastmath=False))
+JAX: Final = Peer("jax", "jax", "jax", _jax)
+TORCH: Final = Peer("torch", "torch_inductor", "torch", _torch("inductor"))
+PEERS: Final = (NUMBA, JAX, TORCH, Peer("torch eager", "torch_eager", "torch", _torch("eager")))
+KERNEL_PEERS: Final = (
+    NUMBA,
+    Peer("numba fastmath", "numba_fastmath", "numba", _numba(fastmath=True)),
+    JAX,
+    TORCH,
+    Peer("numexpr", "numexpr", "numexpr", numexpr_text.compile_function),
 )
 
 

@@ -101,8 +101,8 @@ def _panel(axes: Any, size: str, drawn: Sequence[Table], *, named: bool) -> None
         far += _bars(axes, table, at, thick * 0.92, colour)
     axes.set_xscale("log")
     axes.axvline(1.0, color="#222222", linewidth=0.8)
-    axes.set_title(size, fontsize=9)
-    axes.legend(loc="lower right", fontsize=7, framealpha=0.9)
+    above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "frameon": False}
+    axes.legend(title=size, ncols=2, fontsize=7, title_fontsize=9, **above)
     left = min(1.0 / LEAST_WIDTH, 0.93 * min(far))
     right = max(LEAST_WIDTH, 1.12 * max(far))
     axes.set_xlim(left, right)
