@@ -128,6 +128,13 @@ def _add_bench(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
         help="suite: small, medium (default) or large; kernels: 10 to 1e7 elements (default: all); several with commas",
     )
     command.add_argument(
+        "--peer-size",
+        action="append",
+        default=[],
+        metavar="SIZE",
+        help="suite: ask other compilers at these sizes only: some take minutes for one program",
+    )
+    command.add_argument(
         "--picture", metavar="FILE", help="suite: draw the speed-ups to a file; needs matplotlib"
     )
 
@@ -144,6 +151,7 @@ _OPTIONS: Final = {
         "--json",
         "--backend",
         "--size",
+        "--peer-size",
         "--picture",
         "--help",
     ),
@@ -208,6 +216,7 @@ def _tell(given: argparse.Namespace, fail: Callable[[str], NoReturn]) -> None:
         backends=given.backend,
         sizes=given.size,
         picture_file=given.picture,
+        peer_sizes=given.peer_size,
     )
     code = bench.run(asked, fail)
     if code:

@@ -16,7 +16,7 @@ from bcjit.bench.dispatch import CASES as DISPATCH_CASES
 from bcjit.bench.dispatch import tables as dispatch_tables
 from bcjit.bench.kernels import SIZES as KERNEL_SIZES
 from bcjit.bench.kernels import figures as kernel_figures
-from bcjit.bench.peers import KERNEL_PEERS, PEERS, Peer, version
+from bcjit.bench.peers import KERNEL_PEERS, PEERS, SUITE_PEERS, Peer, version
 from bcjit.bench.suite import SIZES, figures, measuring, picture
 from bcjit.bench.tables import Table, data, machine, show
 from bcjit.bench.through import there, words_of
@@ -44,6 +44,8 @@ class Asked:
         Where the same figures are written, or None.
     backends, sizes, picture_file
         For whole programs and kernels only: backends, sizes (also several in a word, with commas), and where the suite's picture goes; none: what is usual.
+    peer_sizes
+        For the suite only: sizes at which peers are asked; none: at all.
     """
 
     subject: str
@@ -54,6 +56,7 @@ class Asked:
     backends: Sequence[str] = ()
     sizes: Sequence[str] = ()
     picture_file: str | None = None
+    peer_sizes: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,7 @@ SUBJECTS: Final = {
         figures.tables,
         f"Each figure is the least of {{rounds}} turns within this process, of fewer where they take more than {measuring.BUDGET:g} s; first calls of {measuring.FIRST_CALLS}. In a turn the plain program, each backend and each "
         "peer run for about a millisecond, at least once. Arguments that a program writes into are made anew for each call, which is not timed. Results of backends are compared with NumPy's bit by bit, of peers, and of backends with an option, to half of the digits.",
+        peers=SUITE_PEERS,
         sizes=SIZES,
         usual_sizes=("medium",),
         backends=("auto",),
@@ -162,13 +166,10 @@ def _checked(
     for name in asked.cases:
         if name not in measures.cases:
             fail(f"--case: one of {', '.join(map(repr, measures.cases))} is expected, not {name!r}")
-    if asked.picture_file is not None:
-        if asked.subject != SUITE:
-            fail(f"--picture: bench {SUITE} is expected, not {asked.subject}")
-        if not picture.is_there():
-            fail(
-                "--picture: matplotlib is expected (pip install 'bcjit[demo]'), it is not installed"
-            )
+    if (asked.picture_file or asked.peer_sizes) and asked.subject != SUITE:
+        fail(f"--picture, --peer-size: bench {SUITE} is expected, not {asked.subject}")
+    if asked.picture_file is not None and not picture.is_there():
+        fail("--picture: matplotlib is expected (pip install 'bcjit[demo]'), it is not installed")
     if measures.sizes:
         return _chosen(asked, measures, fail)
     if asked.backends or asked.sizes:
@@ -184,12 +185,13 @@ def _chosen(
     asked: Asked, measures: Subject, fail: Callable[[str], object]
 ) -> tuple[Callable[..., Iterator[Table]], tuple[str, ...]]:
     """Check what is asked of backends and sizes; return what yields the tables, and sentences about backends that are not there."""
-    sizes = words_of(asked.sizes)
-    for size in sizes:
+    sizes, peer_sizes = words_of(asked.sizes), words_of(asked.peer_sizes)
+    for size in (*sizes, *peer_sizes):
         if size not in measures.sizes:
             fail(f"--size: one of {', '.join(measures.sizes)} is expected, not {size!r}")
+    only = {"peer_sizes": peer_sizes} if peer_sizes else {}
     backends, sentences = there(words_of(asked.backends) or measures.backends, fail)
     make = functools.partial(
-        measures.tables, backends=backends, sizes=sizes or measures.usual_sizes
+        measures.tables, backends=backends, sizes=sizes or measures.usual_sizes, **only
     )
     return make, sentences

@@ -68,6 +68,7 @@ def machine() -> dict[str, str]:
         "numpy": np.__version__,
         "system": f"{platform.system()} {platform.machine()}",
         "heap": "memory kept" if all(map(os.environ.get, HEAP)) else "default",
+        "threads": os.environ.get("OMP_NUM_THREADS", "default"),
     }
 
 

@@ -98,6 +98,11 @@ class Kernel:
         """How it is called in tables."""
         return self.function.__name__.replace("_", " ")
 
+    @property
+    def what(self) -> str:
+        """What it computes, in a line."""
+        return (self.function.__doc__ or "").partition("\n")[0].removesuffix(".")
+
 
 @dataclass(frozen=True, slots=True)
 class Case:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from bcjit.bench.peers import PEERS, Peer
+from bcjit.bench.peers import SUITE_PEERS, Peer
 from bcjit.bench.suite import PROGRAMS, SIZES, means
 from bcjit.bench.suite.measuring import Measured, measure
 from bcjit.bench.suite.program import Program
@@ -47,10 +47,11 @@ DETAIL_NOTES: Final = (
 def tables(
     chosen: Sequence[str],
     rounds: int,
-    peers: Sequence[Peer] = PEERS,
+    peers: Sequence[Peer] = SUITE_PEERS,
     *,
     backends: Sequence[Through] = (named("auto"),),
     sizes: Sequence[str] = ("medium",),
+    peer_sizes: Sequence[str] = SIZES,
 ) -> Iterator[Table]:
     """Measure the chosen programs and yield the tables of each size, and those of all where there are several.
 
@@ -64,16 +65,22 @@ def tables(
         Other compilers that are asked.
     backends, sizes
         What compiles the programs, and some of `SIZES`.
+    peer_sizes
+        Those of them at which peers are asked: some take minutes for one program.
     """
     programs = [program for name, program in PROGRAMS.items() if name in chosen]
-    names = {one.name: one.name for one in backends} | {one.key: one.name for one in peers}
-    every = []
+    ours = {one.name: one.name for one in backends}
+    everywhere = dict[str, str]()
+    every: list[Measured[Program]] = []
     for size in (one for one in SIZES if one in sizes):
         found = []
+        asked = peers if size in peer_sizes else ()
+        names = ours | {one.key: one.name for one in asked}
         for place, program in enumerate(programs, 1):
             _say(f"{size}: {program.name} ({place} of {len(programs)})")
-            found.append(measure(program, size, backends, peers, rounds))
+            found.append(measure(program, size, backends, asked, rounds))
         _say("")
+        everywhere = names if not every or len(names) < len(everywhere) else everywhere
         every += found
         yield _speedups(size, found, names)
         for backend in backends:
@@ -81,7 +88,7 @@ def tables(
         yield means.by_way(size, found, names)
         yield means.by_kind(size, found, names)
     if len({one.size for one in every}) > 1:
-        yield means.by_size(every, names)
+        yield means.by_size(every, everywhere)
 
 
 def _say(text: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import logging
 import signal
 import threading
 import time
@@ -71,6 +72,8 @@ class Figures:
         Why there are no figures: what differs from plain Python, or why a peer cannot run it.
     differs
         Whether that is a result that differs, of ours: a failure.
+    late
+        Whether it is that a peer takes too long to compile.
     times, plain_times
         Seconds of a call in each turn, and the plain program's.
     facts
@@ -79,6 +82,7 @@ class Figures:
 
     problem: str = ""
     differs: bool = False
+    late: bool = False
     times: list[float] = field(default_factory=list)
     plain_times: list[float] = field(default_factory=list)
     facts: dict[str, Cell] = field(default_factory=dict)
@@ -303,22 +307,25 @@ def _by_peer(
         return None
     plain_args = copy_of(arguments.args)
     expected = program.function(*plain_args)
+    start = time.perf_counter()
     try:
-        with warnings.catch_warnings(), _within(PEER_SECONDS):
+        with warnings.catch_warnings(), _quiet(), _within(PEER_SECONDS):
             warnings.simplefilter("ignore")
             function = peer.compile(program.function)
-            start = time.perf_counter()
+            compiled = time.perf_counter()
             for call in range(3):  # it may compile again when it sees another kind of argument
                 args = copy_of(arguments.args)
                 found = function(*args)
                 if not call:
-                    figures.facts = {"first_ms": (time.perf_counter() - start) * 1e3}
+                    figures.facts = {"first_ms": (time.perf_counter() - compiled) * 1e3}
                 problem = _unlike(found, expected) or _written(args, plain_args)
                 if problem is not None:
                     figures.problem = f"cannot: {problem}"
                     return None
     except Exception as error:  # noqa: BLE001 - whatever a peer raises is its answer
-        figures.problem = f"cannot: {one_line(error)}"
+        # It may have raised something else out of our TimeoutError.
+        figures.late = time.perf_counter() - start >= PEER_SECONDS
+        figures.problem = f"cannot: {_late() if figures.late else one_line(error)}"
         return None
     return function
 
@@ -342,6 +349,21 @@ def _written(args: tuple[Any, ...], plain_args: tuple[Any, ...]) -> str | None:
 
 
 @contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep what a peer logs of what it cannot do off the tables."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
+
+
+def _late() -> str:
+    return f"more than {PEER_SECONDS:g} s to compile"
+
+
+@contextlib.contextmanager
 def _within(seconds: float) -> Iterator[None]:
     """Raise TimeoutError in what takes longer; only the main thread can be told."""
     if threading.current_thread() is not threading.main_thread():
@@ -349,7 +371,7 @@ def _within(seconds: float) -> Iterator[None]:
         return
 
     def late(_number: int, _frame: types.FrameType | None) -> None:
-        raise TimeoutError(f"more than {seconds:g} s to compile")
+        raise TimeoutError(_late())
 
     before: Callable[..., Any] | int | None = signal.signal(signal.SIGALRM, late)
     signal.setitimer(signal.ITIMER_REAL, seconds)
