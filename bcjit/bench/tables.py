@@ -157,7 +157,7 @@ def markdown(table: Table) -> str:
     lines = [
         " | ".join(column.title for column in table.columns),
         "|".join(["---"] + ["--:"] * (len(table.columns) - 1)),
-        *(" | ".join(cells) for cells in rows),
+        *(" | ".join(cell.replace("|", "\\|") for cell in cells) for cells in rows),
     ]
     below = [f"{text}  " for text in (*footnotes, *table.notes)]
     return "\n".join([*(f"| {line} |" for line in lines), "", *below]).rstrip() + "\n"

@@ -41,7 +41,7 @@ DETAILS: Final = (
     Column("result", "result"),
 )
 DETAIL_NOTES: Final = (
-    "GB/s: arguments read once and results written once, over the least time; of copy: that over the rate of a copy of as many bytes into memory that is there, in the same turns, for kernels that memory limits; within: the nearest cache that the bytes fit into.",
+    "GB/s: arguments read once and results written once, over the least time; of copy: that over the rate of a copy of as many bytes into memory that is there, in the same turns, for kernels that memory limits, beyond the nearest cache; within: the nearest cache that the bytes fit into.",
     "first call: ms, with its compiling; kernel and reload: the most that one kernel took, where the backend tells. Result: equal is bit for bit; close is half of the digits, of a backend with an option.",
 )
 MEANS_NOTES: Final = (
@@ -135,7 +135,9 @@ def _details(every: Found, moved: Sequence[int], backend: str, known: dict[str, 
         peak = facts.pop("peak_bytes")
         assert isinstance(peak, float)
         least = min(figures.times)
-        bound = one.program.kernel.memory_bound
+        within = limits.level(nbytes, known)
+        # What takes nanoseconds says nothing about memory.
+        bound = one.program.kernel.memory_bound and within != limits.NEAREST
         table.rows.append(
             _which(one)
             | {
@@ -145,7 +147,7 @@ def _details(every: Found, moved: Sequence[int], backend: str, known: dict[str, 
                 "high": high,
                 "gb_per_s": nbytes / least / 1e9,
                 "of_copy": min(one.beside[COPY]) / least if bound else None,
-                "within": limits.level(nbytes, known),
+                "within": within,
                 **facts,
                 "peak_ratio": peak / max(one.plain_peak, 1),
                 "turns": float(len(figures.times)),

@@ -19,6 +19,7 @@ UNITS: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 LARGE: Final = 160_000_000  # bytes that are read and written: ten million float64 copied
 BUDGET: Final = 2.0
 MEMORY: Final = "memory"
+NEAREST: Final = "L1"
 COLUMNS: Final = (
     Column("case", "within"),
     Column("kb", "kB"),
