@@ -135,6 +135,12 @@ def _add_bench(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
         help="suite: ask other compilers at these sizes only: some take minutes for one program",
     )
     command.add_argument(
+        "--clock",
+        choices=("wall", "processor"),
+        default="wall",
+        help="suite, kernels: what tells the time; processor: of the process, all threads, for machines that do other work",
+    )
+    command.add_argument(
         "--picture", metavar="FILE", help="suite: draw the speed-ups to a file; needs matplotlib"
     )
 
@@ -152,6 +158,7 @@ _OPTIONS: Final = {
         "--backend",
         "--size",
         "--peer-size",
+        "--clock",
         "--picture",
         "--help",
     ),
@@ -217,6 +224,7 @@ def _tell(given: argparse.Namespace, fail: Callable[[str], NoReturn]) -> None:
         sizes=given.size,
         picture_file=given.picture,
         peer_sizes=given.peer_size,
+        clock=given.clock,
     )
     code = bench.run(asked, fail)
     if code:

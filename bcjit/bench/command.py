@@ -16,6 +16,7 @@ from bcjit.bench.dispatch import CASES as DISPATCH_CASES
 from bcjit.bench.dispatch import tables as dispatch_tables
 from bcjit.bench.kernels import SIZES as KERNEL_SIZES
 from bcjit.bench.kernels import figures as kernel_figures
+from bcjit.bench.measure import CLOCKS
 from bcjit.bench.peers import KERNEL_PEERS, PEERS, SUITE_PEERS, Peer, version
 from bcjit.bench.suite import SIZES, figures, measuring, picture
 from bcjit.bench.tables import Table, data, machine, show
@@ -46,6 +47,8 @@ class Asked:
         For whole programs and kernels only: backends, sizes (also several in a word, with commas), and where the suite's picture goes; none: what is usual.
     peer_sizes
         For the suite only: sizes at which peers are asked; none: at all.
+    clock
+        For whole programs and kernels: a key of `CLOCKS`.
     """
 
     subject: str
@@ -57,6 +60,7 @@ class Asked:
     sizes: Sequence[str] = ()
     picture_file: str | None = None
     peer_sizes: Sequence[str] = ()
+    clock: str = "wall"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +132,7 @@ def run(asked: Asked, fail: Callable[[str], object]) -> int:
     """
     measures = SUBJECTS[asked.subject]
     make, sentences = _checked(asked, measures, fail)
-    facts = machine()
+    facts = machine() | ({"clock": asked.clock} if measures.sizes else {})
     print("; ".join(f"{name} {value}" for name, value in facts.items()))
     for sentence in sentences:
         print(sentence)
@@ -172,8 +176,8 @@ def _checked(
         fail("--picture: matplotlib is expected (pip install 'bcjit[demo]'), it is not installed")
     if measures.sizes:
         return _chosen(asked, measures, fail)
-    if asked.backends or asked.sizes:
-        fail(f"--backend, --size: {_those_with_sizes()} is expected, not {asked.subject}")
+    if asked.backends or asked.sizes or asked.clock != "wall":
+        fail(f"--backend, --size, --clock: {_those_with_sizes()} is expected, not {asked.subject}")
     return measures.tables, ()
 
 
@@ -189,7 +193,8 @@ def _chosen(
     for size in (*sizes, *peer_sizes):
         if size not in measures.sizes:
             fail(f"--size: one of {', '.join(measures.sizes)} is expected, not {size!r}")
-    only = {"peer_sizes": peer_sizes} if peer_sizes else {}
+    only: dict[str, object] = {"peer_sizes": peer_sizes} if peer_sizes else {}
+    only["clock"] = CLOCKS[asked.clock]
     backends, sentences = there(words_of(asked.backends) or measures.backends, fail)
     make = functools.partial(
         measures.tables, backends=backends, sizes=sizes or measures.usual_sizes, **only

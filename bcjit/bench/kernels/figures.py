@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from bcjit.bench.kernels import limits
 from bcjit.bench.kernels.programs import DTYPES, KERNELS, SIZES, Case
+from bcjit.bench.measure import Clock
 from bcjit.bench.peers import KERNEL_PEERS, Peer
 from bcjit.bench.suite.means import geometric_mean
 from bcjit.bench.suite.measuring import MISSING, Figures, Measured, measure
@@ -56,6 +58,7 @@ def tables(
     *,
     backends: Sequence[Through] = (named("auto"),),
     sizes: Sequence[str] = tuple(SIZES),
+    clock: Clock = time.perf_counter,
 ) -> Iterator[Table]:
     """Measure the chosen kernels and yield their tables.
 
@@ -69,8 +72,10 @@ def tables(
         Other compilers that are asked.
     backends, sizes
         What compiles the kernels, and some keys of `SIZES`.
+    clock
+        What tells the time.
     """
-    yield limits.table(rounds)
+    yield limits.table(rounds, clock)
     known = limits.caches()
     names = {one.name: one.name for one in backends} | {one.key: one.name for one in peers}
     every: list[Measured[Case]] = []
@@ -84,7 +89,7 @@ def tables(
                 moved.append(case.moved(size))
                 beside = {COPY: limits.copying(moved[-1])}
                 asked = [peer for peer in peers if peer.key not in late]
-                one = measure(case, size, backends, asked, rounds, beside)
+                one = measure(case, size, backends, asked, rounds, beside, clock)
                 late |= {key: figures for key, figures in one.peers.items() if figures.late}
                 one.peers |= late
                 every.append(one)

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from bcjit.bench.measure import in_each_turn
+from bcjit.bench.measure import Clock, in_each_turn
 from bcjit.bench.tables import Cell, Column, Table
 
 __all__ = ["caches", "copying", "level", "table"]
@@ -53,12 +53,12 @@ def copying(nbytes: int) -> Callable[[], object]:
     return lambda: np.copyto(target, source)
 
 
-def table(rounds: int) -> Table:
+def table(rounds: int, clock: Clock) -> Table:
     """Measure copies that fit half into each cache, and a large one."""
     known = caches()
     sizes = {name: size // 2 for name, size in known.items() if size // 2 < LARGE}
     sizes |= {f"{LARGE // 1_000_000} MB": LARGE}
-    timers = [timeit.Timer(copying(nbytes)) for nbytes in sizes.values()]
+    timers = [timeit.Timer(copying(nbytes), timer=clock) for nbytes in sizes.values()]
     times = in_each_turn(timers, rounds, BUDGET)
     about = {"what": "limits"}
     made = Table("Copies, read and written, one thread", COLUMNS, about=about, notes=_notes(known))

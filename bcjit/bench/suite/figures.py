@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from bcjit.bench.measure import Clock
 from bcjit.bench.peers import SUITE_PEERS, Peer
 from bcjit.bench.suite import PROGRAMS, SIZES, means
 from bcjit.bench.suite.measuring import Measured, measure
@@ -52,6 +54,7 @@ def tables(
     backends: Sequence[Through] = (named("auto"),),
     sizes: Sequence[str] = ("medium",),
     peer_sizes: Sequence[str] = SIZES,
+    clock: Clock = time.perf_counter,
 ) -> Iterator[Table]:
     """Measure the chosen programs and yield the tables of each size, and those of all where there are several.
 
@@ -67,6 +70,8 @@ def tables(
         What compiles the programs, and some of `SIZES`.
     peer_sizes
         Those of them at which peers are asked: some take minutes for one program.
+    clock
+        What tells the time.
     """
     programs = [program for name, program in PROGRAMS.items() if name in chosen]
     ours = {one.name: one.name for one in backends}
@@ -78,7 +83,7 @@ def tables(
         names = ours | {one.key: one.name for one in asked}
         for place, program in enumerate(programs, 1):
             _say(f"{size}: {program.name} ({place} of {len(programs)})")
-            found.append(measure(program, size, backends, asked, rounds))
+            found.append(measure(program, size, backends, asked, rounds, clock=clock))
         _say("")
         everywhere = names if not every or len(names) < len(everywhere) else everywhere
         every += found

@@ -23,7 +23,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 import numpy as np
 
 from bcjit import _core
-from bcjit.bench.measure import Fresh, Function, in_each_turn
+from bcjit.bench.measure import Clock, Fresh, Function, in_each_turn
 from bcjit.bench.peers import Peer, difference, one_line, rebound
 from bcjit.bench.tables import Cell
 from bcjit.bench.through import Through
@@ -147,6 +147,7 @@ def measure(
     peers: Sequence[Peer],
     rounds: int,
     beside: Mapping[str, Callable[[], object]] | None = None,
+    clock: Clock = time.perf_counter,
 ) -> Measured[S]:
     """Measure a program at a size.
 
@@ -162,6 +163,8 @@ def measure(
         Turns at most; fewer where they take long.
     beside
         What else is timed in the same turns, by name.
+    clock
+        What tells the time, of calls in turns.
     """
     measured = Measured(program, size)
     arguments = Arguments(program, size)
@@ -183,8 +186,8 @@ def measure(
         if function is not None:
             subjects[peer.key] = figures, function
     functions = [program.function, *(function for _, function in subjects.values())]
-    timers: list[timeit.Timer] = [Fresh(one, arguments) for one in functions]
-    timers += [timeit.Timer(call) for call in (beside or {}).values()]
+    timers: list[timeit.Timer] = [Fresh(one, arguments, clock) for one in functions]
+    timers += [timeit.Timer(call, timer=clock) for call in (beside or {}).values()]
     times = in_each_turn(timers, rounds, BUDGET)
     measured.plain_times = times[0]
     measured.beside = dict(zip(beside or (), times[len(functions) :], strict=True))
