@@ -188,6 +188,17 @@ def machine_of(run: Mapping[str, Any]) -> str:
     return " ".join([f"{facts}; least of {run['rounds']} turns.", *run["left_out"]])
 
 
+def usual_size(suite: Mapping[str, Any]) -> str:
+    """Return the size whose single programs are shown."""
+    sizes = [one.about["size"] for one in chosen(suite, what="means")]
+    return "medium" if "medium" in sizes else sizes[-1]
+
+
+def sections(run: Mapping[str, Any], **about: str) -> list[str]:
+    """Return the tables of a run that are about this, with headings."""
+    return [f"#### {one.title}\n\n{markdown(one)}" for one in chosen(run, **about)]
+
+
 def results() -> str:
     """Return the figures of the runs in benchmarks/results, as sections of the page."""
     parts = [
@@ -199,14 +210,17 @@ def results() -> str:
         parts.append(f"### Whole programs\n\n{machine_of(suite)}\n")
         if (RESULTS / "suite.png").exists():
             parts.append("![Speed-ups of each program](../benchmarks/results/suite.png)\n")
-        for what in ("means", "by size", "by kind", "speedups", "details"):
-            parts += [f"#### {one.title}\n\n{markdown(one)}" for one in chosen(suite, what=what)]
+        for what in ("means", "by size", "by kind", "speedups"):
+            parts += sections(suite, what=what)
+        parts += sections(suite, what="details", size=usual_size(suite))
     for name in ("kernels", "kernels-kept"):
         run = figures(name)
         if run["tables"]:
             parts.append(f"### Kernels, heap {run['machine']['heap']}\n\n{machine_of(run)}\n")
-            for what in ("limits", "means", "speedups", "details"):
-                parts += [f"#### {one.title}\n\n{markdown(one)}" for one in chosen(run, what=what)]
+            for what in ("limits", "means", "speedups"):
+                parts += sections(run, what=what)
+            if name != "kernels":  # hundreds of lines: once is enough
+                parts += sections(run, what="details")
     return "\n".join(parts)
 
 
@@ -222,8 +236,7 @@ def suite_in_short() -> str:
     run = figures("suite")
     if not run["tables"]:
         return ""
-    sizes = list(dict.fromkeys(one.about["size"] for one in chosen(run, what="means")))
-    size = "medium" if "medium" in sizes else sizes[-1]
+    size = usual_size(run)
     (means,) = chosen(run, what="means", size=size)
     (speedups,) = chosen(run, what="speedups", size=size)
     parts = [

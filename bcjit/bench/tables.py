@@ -156,7 +156,7 @@ def markdown(table: Table) -> str:
     rows, footnotes = _texts(table)
     lines = [
         " | ".join(column.title for column in table.columns),
-        "|".join(["---"] + ["--:"] * (len(table.columns) - 1)),
+        " | ".join(["---"] + ["--:"] * (len(table.columns) - 1)),
         *(" | ".join(cell.replace("|", "\\|") for cell in cells) for cells in rows),
     ]
     below = [f"{text}  " for text in (*footnotes, *table.notes)]
