@@ -101,9 +101,9 @@ def _add_bench(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
     command = add_parser(
         "bench",
         allow_abbrev=False,
-        help="measure what calls (dispatch) or first calls (capture) cost here, or whole programs (suite)",
-        description="Print what calls or first calls cost here, beside what was promised, or how fast whole programs are; beside other compilers.",
-        epilog="Exit code of suite: 1 where a compiled program did something else than the plain one.",
+        help="measure what calls (dispatch) or first calls (capture) cost here, or whole programs (suite) or kernels",
+        description="Print what calls or first calls cost here, beside what was promised, or how fast whole programs and kernels are; beside other compilers.",
+        epilog="Exit code of suite and kernels: 1 where what was compiled did something else than plain Python.",
     )
     command.add_argument("subject", choices=_SUBJECTS, help="what is measured")
     command.add_argument(
@@ -119,7 +119,7 @@ def _add_bench(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
     command.add_argument(
         "--no-peers",
         action="store_true",
-        help="leave numba, jax and torch out where they are installed",
+        help="leave other compilers out where they are installed",
     )
     command.add_argument("--json", metavar="FILE", help="write the figures to a file too")
     command.add_argument(
@@ -127,21 +127,34 @@ def _add_bench(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="suite: what runs the graphs (default: auto); may be given again",
+        help="suite, kernels: what runs the graphs (default: auto); several with commas, with an option as in native-fast",
     )
     command.add_argument(
         "--size",
         action="append",
         default=[],
         metavar="SIZE",
-        help="suite: small, medium (default) or large; may be given again",
+        help="suite: small, medium (default) or large; kernels: 10 to 1e7 elements (default: all); several with commas",
+    )
+    command.add_argument(
+        "--peer-size",
+        action="append",
+        default=[],
+        metavar="SIZE",
+        help="suite: ask other compilers at these sizes only: some take minutes for one program",
+    )
+    command.add_argument(
+        "--clock",
+        choices=("wall", "processor"),
+        default="wall",
+        help="suite, kernels: what tells the time; processor: of the process, all threads, for machines that do other work",
     )
     command.add_argument(
         "--picture", metavar="FILE", help="suite: draw the speed-ups to a file; needs matplotlib"
     )
 
 
-_SUBJECTS: Final = ("dispatch", "capture", "suite")
+_SUBJECTS: Final = ("dispatch", "capture", "suite", "kernels")
 _OPTIONS: Final = {
     "run": ("--report", "--backend", "--help"),
     "bisect": ("--backend", "--help"),
@@ -153,6 +166,8 @@ _OPTIONS: Final = {
         "--json",
         "--backend",
         "--size",
+        "--peer-size",
+        "--clock",
         "--picture",
         "--help",
     ),
@@ -226,6 +241,8 @@ def _tell(given: argparse.Namespace, fail: Callable[[str], NoReturn]) -> None:
         backends=given.backend,
         sizes=given.size,
         picture_file=given.picture,
+        peer_sizes=given.peer_size,
+        clock=given.clock,
     )
     code = bench.run(asked, fail)
     if code:

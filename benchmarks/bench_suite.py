@@ -7,6 +7,7 @@ from typing import Any
 
 from bcjit.bench.suite import PROGRAMS
 from bcjit.bench.suite.measuring import Arguments, warm
+from bcjit.bench.through import named
 
 SIZE = "medium"
 
@@ -17,7 +18,7 @@ def made(name: str, run: str) -> tuple[Any, Arguments]:
     program = PROGRAMS[name]
     arguments = Arguments(program, SIZE)
     function = program.function
-    return (function if run == "plain" else warm(function, run, arguments)), arguments
+    return (function if run == "plain" else warm(function, named(run), arguments)), arguments
 
 
 class Programs:

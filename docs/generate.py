@@ -1,20 +1,24 @@
-"""Writes the generated pages of the documentation; run as ``python docs/generate.py [benchmarks] [graph_breaks] [op_support]``.
+"""Writes the generated pages of the documentation; run as ``python docs/generate.py [benchmarks] [graph_breaks] [op_support] [readme]``.
 
-Each page is made from a table of the package, so that it cannot say anything else. A test holds that the pages are not stale.
+Each page is made from a table of the package, or from the figures in ``benchmarks/results/``, so that it cannot say anything else; in the README what stands between two marks.
+A test holds that the pages are not stale.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from bcjit import ops
+from bcjit.bench.kernels import KERNELS
 from bcjit.bench.suite import PROGRAMS, SIZES
+from bcjit.bench.tables import Table, markdown, read
 from bcjit.ops.unsupported import UNSUPPORTED
 from bcjit.symbolic_vm import REASONS
 
@@ -112,51 +116,145 @@ _BENCHMARKS: Final = """\
 <!-- Written by docs/generate.py from the programs in bcjit/bench/suite/: change those, or the text there, and run
      python docs/generate.py benchmarks -->
 
-`python -m bcjit bench dispatch` and `bench capture` measure what calls and first calls cost; `python -m bcjit bench suite` measures whole programs, which this page is about.
-The others are in [benchmarks/](../benchmarks/README.md), and why it is measured so is in [design note 0019](design/0019-benchmarks.md).
+`python -m bcjit bench dispatch` and `bench capture` measure what calls and first calls cost; `bench suite` measures whole programs and `bench kernels` single loops over arrays, which this page is about.
+The others are in [benchmarks/](../benchmarks/README.md), and why it is measured so is in the design notes [0019](design/0019-benchmarks.md) and [0025](design/0025-benchmarks.md).
 
 ## Running it
 
 ```console
 $ python -m bcjit bench suite                                     # all programs, backend auto, medium size
-$ python -m bcjit bench suite --backend eager --backend auto --size small --size large
+$ python -m bcjit bench suite --backend eager,fused,native --size small,large     # in turns, a column each
+$ python -m bcjit bench suite --backend native,native-fast        # the second one with options={{"fast": True}}
 $ python -m bcjit bench suite --case "heat 3d" --case softmax --no-peers
 $ python -m bcjit bench suite --json figures.json --picture figures.png    # the picture needs the extra `demo`
+$ python -m bcjit bench kernels --backend native --size 1e3,1e5
+$ python -m benchmarks.make_results                               # all of benchmarks/results, this page and the README's table
 ```
 
-A run of all programs at the medium size takes a few minutes; `--rounds 100` makes it shorter. Peers add the time in which they compile. The exit code is 1 where a compiled program did something else than the plain one.
+A run of all programs at the medium size takes a few minutes; `--rounds 100` makes it shorter. Peers add the time in which they compile (`--peer-size medium` asks them at one size only). A backend that is not installed here, or refuses an option, is left out with a sentence. The exit code is 1
+where a compiled program did something else than the plain one.
 
 ## What is measured
 
 | column | what it says |
 |---|---|
-| result | `equal`, or where the compiled program differs. `bcjit.check` runs each twice plain and twice compiled and compares bit by bit: results with dtype and memory layout, what is written into arguments, random streams, warnings, exceptions. What differs has no figures and makes the run a failure |
+| result | `equal`, or where the compiled program differs. `bcjit.check` runs each twice plain and twice compiled and compares bit by bit: results with dtype and memory layout, what is written into arguments, random streams, warnings, exceptions. What differs has no figures and makes the run a failure. `close`: of a backend with an option, which may round otherwise; half of the digits are NumPy's |
 | speed-up | the least time of a plain call over the least time of a compiled one; below 1 is slower |
 | 25 %, 75 % | quartiles of that ratio turn by turn: how far to trust it |
 | runs | `plain` where the cost model of the backend `auto` measured that plain Python is quicker, and went back to it |
 | first call | milliseconds of a call of a copy of the code that nothing is known of, compiling included; least of three |
 | graphs, breaks, nodes | what was captured |
-| kernels | what the backend made of it, where it says so |
+| kernels, kernel ms | how many the backend made of it, and the most that one took to compile, where it says so |
 | peak | the most memory allocated at once during a call, arrays included (NumPy tells `tracemalloc` of them), in a call of its own; beside it, how many times plain NumPy's |
 
 Calls are timed in turns within one process: in each turn the plain program, each backend and each peer run for about a millisecond and at least once, so that a busy machine disturbs all alike. Where a program writes into its arguments or draws random numbers,
 each call gets arguments of its own, made outside what is timed.
 
-Peers (`numba.njit`, `jax.jit`, `torch.compile` with its own and its `eager` backend) get the unmodified source, with `np` bound to `jax.numpy` for JAX, where they are installed (extra `bench-peers`). Half of the digits must be NumPy's, since they sum in another order, and so must be what is left in arguments;
-else, or where they raise or take longer than two minutes to compile, the table says `cannot: ...`. In the geometric means a program that is not run, or not right, counts as 1.
+Peers (`numba.njit`, `jax.jit`, `torch.compile`) get the unmodified source, with `np` bound to `jax.numpy` for JAX, where they are installed (extra `bench-peers`). Half of the digits must be NumPy's, since they sum in another order, and so must be what is left in arguments;
+else, or where they raise or take longer than two minutes to compile, the table says `cannot: ...`. In the geometric means a program that is not run, or not right, counts as 1. numexpr takes the text of one expression, which no program is; it stands beside the kernels.
 
-Half of the time that NumPy spends on large temporaries goes into page faults, and what a backend saves of them counts. Set `MALLOC_TRIM_THRESHOLD_` and `MALLOC_MMAP_THRESHOLD_` to a large number for a run in which memory is kept, and say which it was.
+Half of the time that NumPy spends on large temporaries goes into page faults, and what a backend saves of them counts. Set `MALLOC_TRIM_THRESHOLD_` and `MALLOC_MMAP_THRESHOLD_` to a large number for a run in which memory is kept, so that the first line of a run says `heap memory kept`.
 
-## Results
+The timer underneath is `timeit.Timer` of the standard library, as it is underneath asv; asv records the same programs and kernels over commits ([benchmarks/](../benchmarks/README.md)).
 
-[benchmarks/results/](../benchmarks/results/README.md) has the figures of single runs as JSON, with pictures.
-
-![Speed-ups of the backend eager at the medium size](../benchmarks/results/eager-medium.png)
+`bench kernels` measures the functions below at 10 to 10,000,000 elements in float64 and float32, beside `numba.njit` with `fastmath` off and on, `jax.jit`, `torch.compile` and numexpr. In the same turns as many bytes are copied as a kernel must move (each argument read once, each result written once): `of copy` is
+the kernel's share of that rate, for the kernels that memory limits. Copies within each cache and beyond stand above.
 
 ## The programs
 
 {count} programs, as NumPy users write them, in `bcjit/bench/suite/`. Each is a plain function and a set-up that makes its arguments from a size and a seed. Sizes are what the set-up is told: elements, the length of a side, or turns.
 """
+
+RESULTS: Final = HERE.parent / "benchmarks" / "results"
+
+
+def figures(name: str) -> dict[str, Any]:
+    """Return what a run wrote, empty where there is no such file; `tables` are tables."""
+    file = RESULTS / f"{name}.json"
+    if not file.exists():
+        return {"tables": []}
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return found | {"tables": read(found["tables"])}
+
+
+def chosen(run: Mapping[str, Any], **about: str) -> list[Table]:
+    """Return the tables of a run that are about this."""
+    return [one for one in run["tables"] if about.items() <= one.about.items()]
+
+
+def machine_of(run: Mapping[str, Any]) -> str:
+    """Return a sentence on the machine and the versions, and on what was left out."""
+    facts = "; ".join(f"{name} {value}" for name, value in run["machine"].items())
+    return " ".join([f"{facts}; least of {run['rounds']} turns.", *run["left_out"]])
+
+
+def usual_size(suite: Mapping[str, Any]) -> str:
+    """Return the size whose single programs are shown."""
+    sizes = [one.about["size"] for one in chosen(suite, what="means")]
+    return "medium" if "medium" in sizes else sizes[-1]
+
+
+def sections(run: Mapping[str, Any], **about: str) -> list[str]:
+    """Return the tables of a run that are about this, with headings."""
+    return [f"#### {one.title}\n\n{markdown(one)}" for one in chosen(run, **about)]
+
+
+def results() -> str:
+    """Return the figures of the runs in benchmarks/results, as sections of the page."""
+    parts = [
+        "## Results\n",
+        "Of single runs; [benchmarks/results/](../benchmarks/results/README.md) has all of their figures as JSON. Ratios count, not times.\n",
+    ]
+    suite = figures("suite")
+    if suite["tables"]:
+        parts.append(f"### Whole programs\n\n{machine_of(suite)}\n")
+        if (RESULTS / "suite.png").exists():
+            parts.append("![Speed-ups of each program](../benchmarks/results/suite.png)\n")
+        for what in ("means", "by size", "by kind", "speedups"):
+            parts += sections(suite, what=what)
+        parts += sections(suite, what="details", size=usual_size(suite))
+    for name in ("kernels", "kernels-kept"):
+        run = figures(name)
+        if run["tables"]:
+            parts.append(f"### Kernels, heap {run['machine']['heap']}\n\n{machine_of(run)}\n")
+            for what in ("limits", "means", "speedups"):
+                parts += sections(run, what=what)
+            if name != "kernels":  # hundreds of lines: once is enough
+                parts += sections(run, what="details")
+    return "\n".join(parts)
+
+
+README: Final = HERE.parent / "README.md"
+MARKS: Final = (
+    "<!-- The suite's figures: written by docs/generate.py from benchmarks/results/suite.json, run python docs/generate.py readme -->",
+    "<!-- end of the suite's figures -->",
+)
+
+
+def suite_in_short() -> str:
+    """Return what the README says of the suite: geometric means, and the table of one size to be folded out."""
+    run = figures("suite")
+    if not run["tables"]:
+        return ""
+    size = usual_size(run)
+    (means,) = chosen(run, what="means", size=size)
+    (speedups,) = chosen(run, what="speedups", size=size)
+    parts = [
+        f"`python -m bcjit bench suite`: {len(speedups.rows)} whole programs ([which, and how measured](docs/benchmarks.md)), size {size}, times as fast as plain NumPy ({machine_of(run)}):\n",
+        markdown(means),
+        *(f"{markdown(one)}" for one in chosen(run, what="by size")),
+        f"<details><summary>Each program, size {size}</summary>\n\n{markdown(speedups)}\n</details>\n",
+    ]
+    return "\n".join(parts)
+
+
+def readme() -> str:
+    """Return the README with what stands between the marks made anew."""
+    before, _, rest = README.read_text(encoding="utf-8").partition(MARKS[0])
+    _, mark, after = rest.partition(MARKS[1])
+    if not mark:
+        raise ValueError(f"{README}: the marks are expected, {MARKS[0]!r} and {MARKS[1]!r}")
+    return f"{before}{MARKS[0]}\n{suite_in_short()}{mark}{after}"
 
 
 def benchmarks() -> str:
@@ -171,6 +269,13 @@ def benchmarks() -> str:
                 rows.append(f"| {program.name} | {program.what} | {how} | {sizes} |")
         head = f"| {subject} | what it computes | works on | {' | '.join(SIZES)} |"
         parts.append("\n".join([head, "|---|---|---|--:|--:|--:|", *rows]) + "\n")
+    rows = [
+        f"| {kernel.name} | {kernel.what} | {'memory' if kernel.memory_bound else 'arithmetic'} |"
+        for kernel in KERNELS.values()
+    ]
+    head = "| kernel | what it computes | limited by |\n|---|---|---|"
+    parts.append("\n".join(["## The kernels\n", head, *rows]) + "\n")
+    parts.append(results())
     return "\n".join(parts)
 
 
@@ -178,6 +283,7 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     "benchmarks": benchmarks,
     "graph_breaks": graph_breaks,
     "op_support": op_support,
+    "readme": readme,
 }
 
 
@@ -187,7 +293,8 @@ def main(names: list[str]) -> int:
         if name not in PAGES:
             sys.stderr.write(f"no page is called {name!r}; the pages are {', '.join(PAGES)}\n")
             return 2
-        (HERE / f"{name}.md").write_text(PAGES[name](), encoding="utf-8")
+        file = README if name == "readme" else HERE / f"{name}.md"
+        file.write_text(PAGES[name](), encoding="utf-8")
     return 0
 
 

@@ -41,7 +41,7 @@ def test_every_case_is_in_the_table_and_in_the_json(subject, tmp_path):
     assert np.__version__ in done.stdout.splitlines()[0]
     figures = json.loads(file.read_text())
     assert figures["rounds"] == 1
-    assert set(figures["machine"]) == {"cpu", "python", "numpy", "system"}
+    assert set(figures["machine"]) == {"cpu", "python", "numpy", "system", "heap", "threads"}
     rows = [row for table in figures["tables"] for row in table["rows"]]
     titles = [row["case"] for row in rows]
     assert len(set(titles)) == len(titles)

@@ -417,7 +417,7 @@ def test_unknown_page_is_one_sentence() -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert (
         done.stderr
-        == "no page is called 'nowhere'; the pages are benchmarks, graph_breaks, op_support\n"
+        == "no page is called 'nowhere'; the pages are benchmarks, graph_breaks, op_support, readme\n"
     )
 
 

@@ -1,7 +1,7 @@
 """Backends by name; it calls them and checks what they return, and knows none of them.
 
 A backend is any callable ``(graph, example_inputs) -> callable``; what it returns takes the graph's inputs in order
-and returns the tuple of its outputs, and may have its text as attribute `source`, for logs and dumps, and the number of its kernels as `kernels`. Other packages offer theirs in the entry-point group ``bcjit.backends``; such a
+and returns the tuple of its outputs, and may have its text as attribute `source`, for logs and dumps, the number of its kernels as `kernels`, and of each the seconds as `compile_seconds` or `reload_seconds`. Other packages offer theirs in the entry-point group ``bcjit.backends``; such a
 backend is imported when it is first asked for.
 """
 
@@ -161,7 +161,7 @@ def checked(backend: Backend, graph: Graph, function: CompiledGraph) -> Compiled
     # Not functools.wraps: what failed must still be found to be the backend's own.
     call.__module__ = getattr(function, "__module__", None) or type(function).__module__
     # What logs and dumps show, and what benchmarks count.
-    for told in ("source", "kernels"):
+    for told in ("source", "kernels", "compile_seconds", "reload_seconds"):
         if (value := getattr(function, told, None)) is not None:
             call.__dict__[told] = value
     return call

@@ -19,10 +19,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from bcjit.bench import numexpr_text
 from bcjit.bench.measure import Call, Function
 
 __all__ = [
+    "KERNEL_PEERS",
     "PEERS",
+    "SUITE_PEERS",
     "TOLERANCE",
     "Peer",
     "Refusal",
@@ -77,10 +80,14 @@ def rebound(function: Function, **names: object) -> types.FunctionType:
     return made
 
 
-def _numba(function: Function) -> Function:
-    numba = importlib.import_module("numba")
-    compiled: Function = numba.njit(rebound(function))
-    return compiled
+def _numba(*, fastmath: bool) -> Callable[[Function], Function]:
+    def compile_function(function: Function) -> Function:
+        numba = importlib.import_module("numba")
+        made: Function = rebound(function)
+        compiled: Function = numba.njit(made, fastmath=True) if fastmath else numba.njit(made)
+        return compiled
+
+    return compile_function
 
 
 def _jax(function: Function) -> Function:
@@ -92,6 +99,7 @@ def _jax(function: Function) -> Function:
 
 def _torch(backend: str) -> Callable[[Function], Function]:
     def compile_function(function: Function) -> Function:
+        os.environ.setdefault("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "1")
         torch = importlib.import_module("torch")
         dynamo = importlib.import_module("torch._dynamo")
         # Kinds of arguments that other cases have compiled count against one limit.
@@ -103,11 +111,17 @@ def _torch(backend: str) -> Callable[[Function], Function]:
     return compile_function
 
 
-PEERS: Final = (
-    Peer("numba", "numba", "numba", _numba),
-    Peer("jax", "jax", "jax", _jax),
-    Peer("torch", "torch_inductor", "torch", _torch("inductor")),
-    Peer("torch eager", "torch_eager", "torch", _torch("eager")),
+NUMBA: Final = Peer("numba", "numba", "numba", _numba(fastmath=False))
+JAX: Final = Peer("jax", "jax", "jax", _jax)
+TORCH: Final = Peer("torch", "torch_inductor", "torch", _torch("inductor"))
+PEERS: Final = (NUMBA, JAX, TORCH, Peer("torch eager", "torch_eager", "torch", _torch("eager")))
+SUITE_PEERS: Final = (NUMBA, JAX, TORCH)
+KERNEL_PEERS: Final = (
+    NUMBA,
+    Peer("numba fastmath", "numba_fastmath", "numba", _numba(fastmath=True)),
+    JAX,
+    TORCH,
+    Peer("numexpr", "numexpr", "numexpr", numexpr_text.compile_function),
 )
 
 
@@ -176,7 +190,6 @@ def prepared(peer: Peer, calls: Sequence[Call]) -> list[Call] | Refusal:
     """Compile the functions of these calls with a peer, and check each result; or say why not."""
     if not peer.installed:
         return Refusal("not installed")
-    os.environ.setdefault("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "1")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -1,19 +1,20 @@
-"""Tables of figures: as aligned text, by rich in a terminal where it is installed, and as plain data for JSON."""
+"""Tables of figures: as aligned text, by rich in a terminal where it is installed, as plain data for JSON, and as Markdown for pages."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import platform
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["Cell", "Column", "Table", "data", "machine", "show", "verdict"]
+__all__ = ["Cell", "Column", "Table", "data", "machine", "markdown", "read", "show", "verdict"]
 
 Cell = str | float | None
 
@@ -31,7 +32,7 @@ class Column:
 class Table:
     """Rows by key of column; text that is longer than a figure is put below the table.
 
-    What went wrong, so that the run is a failure, is told in `failures`.
+    What went wrong, so that the run is a failure, is told in `failures`; `about` says what the table is of, for those who look for it in data.
     """
 
     title: str
@@ -39,11 +40,16 @@ class Table:
     rows: list[Mapping[str, Cell]] = field(default_factory=list)
     notes: tuple[str, ...] = ()
     failures: list[str] = field(default_factory=list)
+    about: Mapping[str, str] = field(default_factory=dict)
 
 
 def verdict(measured: float, at_most: float | None) -> Cell:
     """Say whether a figure is within its target; nothing where nothing was promised."""
     return None if at_most is None else "met" if measured <= at_most else "missed"
+
+
+# With both at a large number glibc keeps memory that was freed, and large temporaries have no page faults.
+HEAP: Final = ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_")
 
 
 def machine() -> dict[str, str]:
@@ -61,14 +67,38 @@ def machine() -> dict[str, str]:
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "numpy": np.__version__,
         "system": f"{platform.system()} {platform.machine()}",
+        "heap": "memory kept" if all(map(os.environ.get, HEAP)) else "default",
+        "threads": os.environ.get("OMP_NUM_THREADS", "default"),
     }
 
 
 def data(tables: Sequence[Table]) -> list[dict[str, object]]:
     """Return tables as plain data."""
     return [
-        {"title": t.title, "rows": [dict(row) for row in t.rows], "notes": list(t.notes)}
-        for t in tables
+        {
+            "title": table.title,
+            "about": dict(table.about),
+            "columns": [[c.key, c.title, c.digits] for c in table.columns],
+            "rows": [dict(row) for row in table.rows],
+            "notes": list(table.notes),
+            "failures": list(table.failures),
+        }
+        for table in tables
+    ]
+
+
+def read(written: Sequence[Mapping[str, Any]]) -> list[Table]:
+    """Return the tables that `data` made plain; the way through JSON and back changes nothing."""
+    return [
+        Table(
+            one["title"],
+            tuple(Column(*column) for column in one["columns"]),
+            list(one["rows"]),
+            tuple(one["notes"]),
+            list(one["failures"]),
+            one["about"],
+        )
+        for one in written
     ]
 
 
@@ -119,6 +149,18 @@ def _rich(table: Table, rows: list[list[str]]) -> None:
     for row in rows:
         drawn.add_row(*(text(cell, style=styles.get(cell, "")) for cell in row))
     importlib.import_module("rich.console").Console().print(drawn)
+
+
+def markdown(table: Table) -> str:
+    """Return a table as Markdown, its long texts and notes below it."""
+    rows, footnotes = _texts(table)
+    lines = [
+        " | ".join(column.title for column in table.columns),
+        " | ".join(["---"] + ["--:"] * (len(table.columns) - 1)),
+        *(" | ".join(cell.replace("|", "\\|") for cell in cells) for cells in rows),
+    ]
+    below = [f"{text}  " for text in (*footnotes, *table.notes)]
+    return "\n".join([*(f"| {line} |" for line in lines), "", *below]).rstrip() + "\n"
 
 
 def show(table: Table) -> None:

@@ -1,25 +1,23 @@
-"""The suite's tables: speed-ups side by side, the details of each backend, and geometric means."""
+"""The suite's tables: speed-ups side by side, the details of each backend; geometric means are in ``means``."""
 
 from __future__ import annotations
 
-import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from bcjit.bench.peers import PEERS, Peer
-from bcjit.bench.suite import PROGRAMS, SIZES
-from bcjit.bench.suite.measuring import MISSING, Figures, Measured, measure
-from bcjit.bench.tables import Cell, Column, Table
+from bcjit.bench.measure import Clock
+from bcjit.bench.peers import SUITE_PEERS, Peer
+from bcjit.bench.suite import PROGRAMS, SIZES, means
+from bcjit.bench.suite.measuring import Measured, measure
+from bcjit.bench.suite.program import Program
+from bcjit.bench.tables import Column, Table
+from bcjit.bench.through import Through, named
 
-__all__ = ["CASES", "KINDS", "geometric_mean", "tables"]
+__all__ = ["CASES", "tables"]
 
 CASES: Final = tuple(PROGRAMS)
-KINDS: Final[dict[str, Callable[[Measured], bool]]] = {
-    "all": lambda _measured: True,
-    "on arrays": lambda measured: not measured.program.by_element,
-    "by element": lambda measured: measured.program.by_element,
-}
 SPEED_NOTES: Final = (
     "NumPy: the plain program, ms. Others: how many times as fast; below 1 is slower.",
 )
@@ -36,46 +34,29 @@ DETAILS: Final = (
     Column("breaks", "breaks"),
     Column("nodes", "nodes"),
     Column("kernels", "kernels"),
+    Column("kernel_ms", "kernel ms", 1),
     Column("peak_kb", "peak kB", 1),
     Column("peak_ratio", "of plain", 2),
     Column("result", "result"),
 )
 DETAIL_NOTES: Final = (
     "speed-up: least plain time over least compiled time; 25 % and 75 %: quartiles of the ratios of single turns.",
-    "runs: plain where the cost model went back to plain Python. First call: ms, with its compiling. Kernels: where the backend tells.",
-    "peak: the most memory allocated at once in a call, arrays included, and how many times plain NumPy's. Result: equal is bit for bit, writes and random streams included.",
+    "runs: plain where the cost model went back to plain Python. First call: ms, with its compiling. Kernels, and the most that one took to compile: where the backend tells.",
+    "peak: the most memory allocated at once in a call, arrays included, and how many times plain NumPy's. Result: equal is bit for bit, writes and random streams included; close is half of the digits, of a backend with an option.",
 )
-MEANS: Final = (
-    Column("case", "through"),
-    Column("right", "right"),
-    Column("of", "of"),
-    Column("all", "all", 2),
-    Column("on arrays", "on arrays", 2),
-    Column("by element", "by element", 2),
-    Column("least", "least", 2),
-    Column("first_ms", "first call, median", 1),
-    Column("first_most_ms", "most", 1),
-)
-MEAN_NOTES: Final = (
-    "Geometric means of speed-ups over plain NumPy; a program that is not run, or not right, counts as 1.",
-)
-
-
-def geometric_mean(values: Iterable[float]) -> float | None:
-    """Return the geometric mean of some numbers, None of none."""
-    logarithms = [math.log(value) for value in values]
-    return math.exp(sum(logarithms) / len(logarithms)) if logarithms else None
 
 
 def tables(
     chosen: Sequence[str],
     rounds: int,
-    peers: Sequence[Peer] = PEERS,
+    peers: Sequence[Peer] = SUITE_PEERS,
     *,
-    backends: Sequence[str] = ("auto",),
+    backends: Sequence[Through] = (named("auto"),),
     sizes: Sequence[str] = ("medium",),
+    peer_sizes: Sequence[str] = SIZES,
+    clock: Clock = time.perf_counter,
 ) -> Iterator[Table]:
-    """Measure the chosen programs and yield the tables of each size.
+    """Measure the chosen programs and yield the tables of each size, and those of all where there are several.
 
     Parameters
     ----------
@@ -86,19 +67,33 @@ def tables(
     peers
         Other compilers that are asked.
     backends, sizes
-        Names of backends, and some of `SIZES`.
+        What compiles the programs, and some of `SIZES`.
+    peer_sizes
+        Those of them at which peers are asked: some take minutes for one program.
+    clock
+        What tells the time.
     """
     programs = [program for name, program in PROGRAMS.items() if name in chosen]
+    ours = {one.name: one.name for one in backends}
+    everywhere = dict[str, str]()
+    every: list[Measured[Program]] = []
     for size in (one for one in SIZES if one in sizes):
         found = []
+        asked = peers if size in peer_sizes else ()
+        names = ours | {one.key: one.name for one in asked}
         for place, program in enumerate(programs, 1):
             _say(f"{size}: {program.name} ({place} of {len(programs)})")
-            found.append(measure(program, size, backends, peers, rounds))
+            found.append(measure(program, size, backends, asked, rounds, clock=clock))
         _say("")
-        yield _speedups(size, found, backends, peers)
+        everywhere = names if not every or len(names) < len(everywhere) else everywhere
+        every += found
+        yield _speedups(size, found, names)
         for backend in backends:
-            yield _details(size, found, backend)
-        yield _means(size, found, backends, peers)
+            yield _details(size, found, backend.name)
+        yield means.by_way(size, found, names)
+        yield means.by_kind(size, found, names)
+    if len({one.size for one in every}) > 1:
+        yield means.by_size(every, everywhere)
 
 
 def _say(text: str) -> None:
@@ -106,27 +101,35 @@ def _say(text: str) -> None:
         print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
 
 
-def _speedups(
-    size: str, found: Sequence[Measured], backends: Sequence[str], peers: Sequence[Peer]
-) -> Table:
+def _speedups(size: str, found: Sequence[Measured[Program]], names: Mapping[str, str]) -> Table:
     columns = [Column("case", "case"), Column("numpy_ms", "NumPy", 3)]
-    columns += [Column(name, name, 2) for name in backends]
-    columns += [Column(peer.key, peer.name, 2) for peer in peers]
-    table = Table(f"Speed-ups over plain NumPy, {size}", tuple(columns), notes=SPEED_NOTES)
+    columns += [Column(key, name, 2) for key, name in names.items()]
+    table = Table(
+        f"Speed-ups over plain NumPy, {size}",
+        tuple(columns),
+        notes=SPEED_NOTES,
+        about={"what": "speedups", "size": size},
+    )
     for one in found:
-        cells = {name: _speedup(f) for name, f in (one.backends | one.peers).items()}
+        cells = {key: f.problem or f.speedup for key, f in (one.backends | one.peers).items()}
         table.rows.append(
-            {"case": one.program.name, "numpy_ms": min(one.plain_times) * 1e3, **cells}
+            {
+                "case": one.program.name,
+                "subject": one.program.subject,
+                "numpy_ms": min(one.plain_times) * 1e3,
+                **cells,
+            }
         )
     return table
 
 
-def _speedup(figures: Figures) -> Cell:
-    return figures.problem or figures.speedup
-
-
-def _details(size: str, found: Sequence[Measured], backend: str) -> Table:
-    table = Table(f"{backend}, {size}", DETAILS, notes=DETAIL_NOTES)
+def _details(size: str, found: Sequence[Measured[Program]], backend: str) -> Table:
+    table = Table(
+        f"{backend}, {size}",
+        DETAILS,
+        notes=DETAIL_NOTES,
+        about={"what": "details", "size": size, "backend": backend},
+    )
     for one in found:
         figures = one.backends[backend]
         if figures.problem:
@@ -150,33 +153,7 @@ def _details(size: str, found: Sequence[Measured], backend: str) -> Table:
                 **facts,
                 "peak_kb": peak / 1e3,
                 "peak_ratio": peak / max(one.plain_peak, 1),
-                "result": "equal",
                 "turns": float(len(figures.times)),
             }
         )
-    return table
-
-
-def _means(
-    size: str, found: Sequence[Measured], backends: Sequence[str], peers: Sequence[Peer]
-) -> Table:
-    table = Table(f"Geometric means, {size}", MEANS, notes=MEAN_NOTES)
-    through = [(name, name) for name in backends] + [(peer.key, peer.name) for peer in peers]
-    for key, title in through:
-        row: dict[str, Cell] = {"case": title}
-        figures = [(one, (one.backends | one.peers)[key]) for one in found]
-        if all(f.problem == MISSING for _, f in figures):
-            table.rows.append({"case": title, "right": MISSING})
-            continue
-        right = [f for _, f in figures if not f.problem]
-        row |= {"right": float(len(right)), "of": float(len(found))}
-        for kind, belongs in KINDS.items():
-            row[kind] = geometric_mean(
-                1.0 if f.problem else f.speedup for one, f in figures if belongs(one)
-            )
-        firsts = sorted(ms for f in right if isinstance(ms := f.facts.get("first_ms"), float))
-        if firsts:
-            row["least"] = min(f.speedup for f in right)
-            row |= {"first_ms": firsts[len(firsts) // 2], "first_most_ms": firsts[-1]}
-        table.rows.append(row)
     return table

@@ -1,4 +1,4 @@
-"""What is found out about one program at one size: whether it gives the same, how fast it is, what was captured, how much memory it takes.
+"""What is found out about one program (or kernel) at one size: whether it gives the same, how fast it is, what was captured, how much memory it takes.
 
 Everything of it runs in one process, the timed calls in turns. What a call may change of its arguments (arrays, random streams) is made
 anew for each call, outside what is timed.
@@ -8,31 +8,33 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import logging
 import signal
 import threading
 import time
+import timeit
 import tracemalloc
 import types
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from bcjit import _core
-from bcjit.api import compile as compile_function
-from bcjit.bench.measure import Fresh, Function, in_each_turn
+from bcjit.bench.measure import Clock, Fresh, Function, in_each_turn
 from bcjit.bench.peers import Peer, difference, one_line, rebound
-from bcjit.bench.suite.program import Program
 from bcjit.bench.tables import Cell
+from bcjit.bench.through import Through
 from bcjit.debugging import check
 from bcjit.debugging.compare import differences
 from bcjit.debugging.copies import copy_of
 
-__all__ = ["MISSING", "Arguments", "Figures", "Measured", "measure", "warm"]
+__all__ = ["CLOSE", "MISSING", "Arguments", "Figures", "Measured", "Subject", "measure", "warm"]
 
 MISSING: Final = "not installed"
+CLOSE: Final = "close"  # the result of a backend with an option that lets it round otherwise
 FIRST_CALLS: Final = 3
 BUDGET: Final = 2.0  # seconds after which no further turn begins
 WARM_CALLS: Final = 3  # by then all is captured
@@ -46,6 +48,20 @@ PEER_SECONDS: Final = 120.0  # in which a peer must have compiled a program
 PEER_DIGITS: Final = 0.5
 
 
+class Subject(Protocol):
+    """What can be measured: a plain function, and what makes its arguments for a size."""
+
+    @property
+    def function(self) -> Function:
+        """The function."""
+
+    def setup(self, size: str, /) -> tuple[Any, ...]:
+        """Return its arguments."""
+
+
+S = TypeVar("S", bound=Subject)
+
+
 @dataclass(slots=True)
 class Figures:
     """What one backend or peer made of a program; all else is as it was where `problem` is told.
@@ -56,6 +72,8 @@ class Figures:
         Why there are no figures: what differs from plain Python, or why a peer cannot run it.
     differs
         Whether that is a result that differs, of ours: a failure.
+    late
+        Whether it is that a peer takes too long to compile.
     times, plain_times
         Seconds of a call in each turn, and the plain program's.
     facts
@@ -64,6 +82,7 @@ class Figures:
 
     problem: str = ""
     differs: bool = False
+    late: bool = False
     times: list[float] = field(default_factory=list)
     plain_times: list[float] = field(default_factory=list)
     facts: dict[str, Cell] = field(default_factory=dict)
@@ -82,15 +101,16 @@ class Figures:
 
 
 @dataclass(slots=True)
-class Measured:
-    """A program at a size, through each backend and peer."""
+class Measured(Generic[S]):
+    """A program at a size, through each backend and peer; `beside` are seconds of what else was timed in the same turns."""
 
-    program: Program
+    program: S
     size: str
     plain_times: list[float] = field(default_factory=list)
     plain_peak: int = 0
     backends: dict[str, Figures] = field(default_factory=dict)
     peers: dict[str, Figures] = field(default_factory=dict)
+    beside: dict[str, list[float]] = field(default_factory=dict)
 
 
 class Arguments:
@@ -102,7 +122,7 @@ class Arguments:
         Whether a call leaves them otherwise than it found them; only then are they made anew.
     """
 
-    def __init__(self, program: Program, size: str) -> None:
+    def __init__(self, program: Subject, size: str) -> None:
         self.args = program.setup(size)
         # Copies share no memory with these, and have the same layout.
         after = copy_of(self.args)
@@ -121,60 +141,88 @@ class Arguments:
 
 
 def measure(
-    program: Program, size: str, backends: Sequence[str], peers: Sequence[Peer], rounds: int
-) -> Measured:
+    program: S,
+    size: str,
+    backends: Sequence[Through],
+    peers: Sequence[Peer],
+    rounds: int,
+    beside: Mapping[str, Callable[[], object]] | None = None,
+    clock: Clock = time.perf_counter,
+) -> Measured[S]:
     """Measure a program at a size.
 
     Parameters
     ----------
     program, size
-        Which, and one of `SIZES`.
+        Which, and what its set-up is asked.
     backends
-        Names of backends.
+        What compiles it.
     peers
         Other compilers, which get the same function.
     rounds
         Turns at most; fewer where they take long.
+    beside
+        What else is timed in the same turns, by name.
+    clock
+        What tells the time, of calls in turns.
     """
     measured = Measured(program, size)
     arguments = Arguments(program, size)
     subjects: dict[str, tuple[Figures, Function]] = {}
-    for name in backends:
-        figures = measured.backends[name] = Figures()
-        found = check(program.function, *arguments.args, backend=name)
-        if found:
-            first = _first_call(program, name, arguments)
-            compiled = warm(program.function, name, arguments)
-            figures.facts = first | _captured(compiled)
-            subjects[name] = figures, compiled
-        else:
+    for through in backends:
+        figures = measured.backends[through.name] = Figures()
+        figures.problem = _problem(program, through, arguments)
+        if figures.problem:
             figures.differs = True
-            figures.problem = f"differs: {'; '.join(found.differences) or found.reason}"
+        else:
+            first = _first_call(program, through, arguments)
+            compiled = warm(program.function, through, arguments)
+            figures.facts = {"result": "equal" if through.exact else CLOSE}
+            figures.facts |= first | _captured(compiled)
+            subjects[through.name] = figures, compiled
     for peer in peers:
         figures = measured.peers[peer.key] = Figures()
         function = _by_peer(peer, program, arguments, figures)
         if function is not None:
             subjects[peer.key] = figures, function
     functions = [program.function, *(function for _, function in subjects.values())]
-    times = in_each_turn([Fresh(one, arguments) for one in functions], rounds, BUDGET)
+    timers: list[timeit.Timer] = [Fresh(one, arguments, clock) for one in functions]
+    timers += [timeit.Timer(call, timer=clock) for call in (beside or {}).values()]
+    times = in_each_turn(timers, rounds, BUDGET)
     measured.plain_times = times[0]
-    for (figures, _), found_times in zip(subjects.values(), times[1:], strict=True):
+    measured.beside = dict(zip(beside or (), times[len(functions) :], strict=True))
+    for (figures, _), found_times in zip(subjects.values(), times[1 : len(functions)], strict=True):
         figures.plain_times, figures.times = times[0], found_times
     # By itself: tracing makes calls slower.
     measured.plain_peak = _peak(program.function, arguments)
-    for name in backends:
-        if name in subjects:
-            figures, function = subjects[name]
+    for through in backends:
+        if through.name in subjects:
+            figures, function = subjects[through.name]
             figures.facts["peak_bytes"] = float(_peak(function, arguments))
     return measured
 
 
-def _first_call(program: Program, backend: str, arguments: Arguments) -> dict[str, Cell]:
+def _problem(program: Subject, through: Through, arguments: Arguments) -> str:
+    """Return what a backend does otherwise than plain Python, in words, or nothing."""
+    if through.exact:
+        found = check(program.function, *arguments.args, backend=through.backend)
+        return "" if found else f"differs: {'; '.join(found.differences) or found.reason}"
+    plain_args, args = copy_of(arguments.args), copy_of(arguments.args)
+    expected = program.function(*plain_args)
+    try:
+        result = through.compile(program.function)(*args)
+    except Exception as error:  # noqa: BLE001 - whatever is raised is the figure
+        return f"differs: {one_line(error)}"
+    problem = _unlike(result, expected) or _written(args, plain_args)
+    return f"differs: {problem}" if problem else ""
+
+
+def _first_call(program: Subject, through: Through, arguments: Arguments) -> dict[str, Cell]:
     """Return the least milliseconds of calls that compile a copy of the code, and how long compiling took in that one."""
     best: dict[str, Cell] = {}
     least = float("inf")
     for _ in range(FIRST_CALLS):
-        compiled: Any = compile_function(rebound(program.function), backend=backend)
+        compiled: Any = through.compile(rebound(program.function))
         args = arguments.one()
         start = time.perf_counter()
         compiled(*args)
@@ -186,11 +234,11 @@ def _first_call(program: Program, backend: str, arguments: Arguments) -> dict[st
     return best
 
 
-def warm(function: Function, backend: str, arguments: Arguments) -> Any:
+def warm(function: Function, through: Through, arguments: Arguments) -> Any:
     """Return the function compiled for a backend, called so often that all is captured and decided."""
-    compiled = compile_function(function, backend=backend)
+    compiled = through.compile(function)
     end = time.monotonic() + CHOICE_SECONDS
-    for call in range(CHOICE_CALLS if backend == CHOOSING else WARM_CALLS):
+    for call in range(CHOICE_CALLS if through.backend == CHOOSING else WARM_CALLS):
         if call >= FEWEST_CHOICE_CALLS and time.monotonic() > end:
             break
         compiled(*arguments.one())
@@ -206,24 +254,37 @@ def _captured(compiled: Any) -> dict[str, Cell]:
         "breaks": float(len(report.breaks)),
         "nodes": float(sum(part.nodes for part in report.parts)),
         "kernels": _kernels(compiled),
+        "kernel_ms": _milliseconds(compiled, "compile_seconds"),
+        "reload_ms": _milliseconds(compiled, "reload_seconds"),
         "runs": "plain" if left else None,
     }
 
 
-def _kernels(compiled: Any) -> Cell:
-    """Return how many kernels the graphs became; backends say so by an attribute of the callable they return."""
-    found = [
-        count
+def _told(compiled: Any, name: str) -> list[Any]:
+    """Return what the callables that the backend made of the graphs tell by an attribute."""
+    return [
+        value
         for cache in compiled._caches  # noqa: SLF001 - the reports' own door
         for entry in cache.entries
         if entry.entry is not None and (live := entry.entry()) is not None
         for constant in live.code.co_consts
         if isinstance(constant, _core.GraphCall)
-        and (count := getattr(constant.fn, "kernels", None)) is not None
+        and (value := getattr(constant.fn, name, None)) is not None
     ]
+
+
+def _kernels(compiled: Any) -> Cell:
+    """Return how many kernels the graphs became."""
+    found = _told(compiled, "kernels")
     if not found:
         return None
     return float(sum(count if isinstance(count, int) else len(count) for count in found))
+
+
+def _milliseconds(compiled: Any, name: str) -> Cell:
+    """Return the most that one kernel took, of what a backend tells of each."""
+    seconds = [one for each in _told(compiled, name) for one in each]
+    return max(seconds) * 1e3 if seconds else None
 
 
 def _peak(function: Function, arguments: Arguments) -> int:
@@ -241,7 +302,7 @@ def _peak(function: Function, arguments: Arguments) -> int:
 
 
 def _by_peer(
-    peer: Peer, program: Program, arguments: Arguments, figures: Figures
+    peer: Peer, program: Subject, arguments: Arguments, figures: Figures
 ) -> Function | None:
     """Return the program as a peer compiled it, checked against NumPy, or say why not."""
     if not peer.installed:
@@ -249,22 +310,25 @@ def _by_peer(
         return None
     plain_args = copy_of(arguments.args)
     expected = program.function(*plain_args)
+    start = time.perf_counter()
     try:
-        with warnings.catch_warnings(), _within(PEER_SECONDS):
+        with warnings.catch_warnings(), _quiet(), _within(PEER_SECONDS):
             warnings.simplefilter("ignore")
             function = peer.compile(program.function)
-            start = time.perf_counter()
+            compiled = time.perf_counter()
             for call in range(3):  # it may compile again when it sees another kind of argument
                 args = copy_of(arguments.args)
                 found = function(*args)
                 if not call:
-                    figures.facts = {"first_ms": (time.perf_counter() - start) * 1e3}
+                    figures.facts = {"first_ms": (time.perf_counter() - compiled) * 1e3}
                 problem = _unlike(found, expected) or _written(args, plain_args)
                 if problem is not None:
                     figures.problem = f"cannot: {problem}"
                     return None
     except Exception as error:  # noqa: BLE001 - whatever a peer raises is its answer
-        figures.problem = f"cannot: {one_line(error)}"
+        # It may have raised something else out of our TimeoutError.
+        figures.late = time.perf_counter() - start >= PEER_SECONDS
+        figures.problem = f"cannot: {_late() if figures.late else one_line(error)}"
         return None
     return function
 
@@ -288,6 +352,21 @@ def _written(args: tuple[Any, ...], plain_args: tuple[Any, ...]) -> str | None:
 
 
 @contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep what a peer logs of what it cannot do off the tables."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
+
+
+def _late() -> str:
+    return f"more than {PEER_SECONDS:g} s to compile"
+
+
+@contextlib.contextmanager
 def _within(seconds: float) -> Iterator[None]:
     """Raise TimeoutError in what takes longer; only the main thread can be told."""
     if threading.current_thread() is not threading.main_thread():
@@ -295,7 +374,7 @@ def _within(seconds: float) -> Iterator[None]:
         return
 
     def late(_number: int, _frame: types.FrameType | None) -> None:
-        raise TimeoutError(f"more than {seconds:g} s to compile")
+        raise TimeoutError(_late())
 
     before: Callable[..., Any] | int | None = signal.signal(signal.SIGALRM, late)
     signal.setitimer(signal.ITIMER_REAL, seconds)
