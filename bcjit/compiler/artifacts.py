@@ -108,8 +108,8 @@ class Artifacts:
 
 
 def kernel_text(function: Callable[..., object]) -> str:
-    """Return what a backend made of a graph: the source of a generated function, its attribute `source`, else its repr."""
-    found = source_of(function) or getattr(function, "source", None)
+    """Return what a backend made of a graph: its attribute `source`, the source of a generated function, else its repr."""
+    found = getattr(function, "source", None) or source_of(function)
     return found if isinstance(found, str) else f"# {function!r}"
 
 

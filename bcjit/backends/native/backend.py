@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from bcjit import _core
-from bcjit.backends.native.build import build
+from bcjit.backends.native.build import Built, build
 from bcjit.backends.native.flags import flags_matter
+from bcjit.fx_graph import source_of
 
 if TYPE_CHECKING:
     from bcjit.fx_graph import Graph, GraphFunction
@@ -35,9 +36,19 @@ class Native:
         _core.set_flags_test(flags_matter)
         made = build(graph, self.smallest)
         function = made.graph.to_callable(origin=made.origin)
+        function.__dict__["source"] = _source(function, made)
         function.__dict__["kernels"] = len(made.kernels)
         function.__dict__["compile_seconds"] = tuple(one.seconds for one in made.kernels)
         return function
+
+
+def _source(function: GraphFunction, made: Built) -> str:
+    """Return the text of a graph's function and of what its kernels compute for an element."""
+    texts = [source_of(function) or ""]
+    for number, kernel in enumerate(made.kernels):
+        lines = [f"# {line}" for line in kernel.text.splitlines()]
+        texts.append("\n".join((f"# kernel {number}, vectors of {kernel.width} elements:", *lines)))
+    return "\n".join(texts)
 
 
 NATIVE: Final = Native()

@@ -26,6 +26,7 @@ __all__ = ["Compiled", "compiled"]
 class Compiled:
     """Machine code of a program, and what its caller must know."""
 
+    text: str  # of the program
     loaded: Loaded
     width: int  # elements of a vector: the fewest it can be called for
     block: int  # the most
@@ -65,7 +66,7 @@ def _compiled(program: Program, key: str) -> Compiled:
             on_disk, _HEAD.pack(emitted.width, emitted.block, emitted.scratch) + image
         )
     loaded = target.load(image)
-    return Compiled(loaded, emitted.width, emitted.block, emitted.scratch, 0.0, reloaded=False)
+    return Compiled(key, loaded, emitted.width, emitted.block, emitted.scratch, 0.0, reloaded=False)
 
 
 def _from_disk(key: str) -> Compiled | None:
@@ -74,7 +75,9 @@ def _from_disk(key: str) -> Compiled | None:
     if data is None:
         return None
     width, block, scratch = _HEAD.unpack_from(data)
-    return Compiled(machine().load(data[_HEAD.size :]), width, block, scratch, 0.0, reloaded=True)
+    return Compiled(
+        key, machine().load(data[_HEAD.size :]), width, block, scratch, 0.0, reloaded=True
+    )
 
 
 _sources: Final[list[str | None]] = []  # the digest of this package, once it was asked for
