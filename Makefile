@@ -48,7 +48,7 @@ bench: $(VENV)/.installed-demo
 $(VENV)/.installed-demo: $(BUILD_INPUTS)
 	@$(PYTHON) tools/preflight.py
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP_INSTALL) $(EDITABLE) -e '.[demo]'
+	$(PIP_INSTALL) $(EDITABLE) -e '.[demo,native]'
 	@touch $@
 
 $(VENV)/.installed-dev: $(BUILD_INPUTS)
