@@ -1,5 +1,7 @@
 """Which calls the native backend puts into one kernel, and that what comes of it is NumPy's."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -68,3 +70,20 @@ def test_values_needed_outside_are_results_of_the_one_kernel():
     fn, counts = compiled(several)
     assert [one.tobytes() for one in fn(x, y)] == [one.tobytes() for one in several(x, y)]
     assert counts == [1]
+
+
+def test_what_was_said_once_is_not_said_again_when_a_kernel_is_made():
+    def said_once(x):
+        warnings.warn("said", stacklevel=1)
+        return x * 2.5 + 1.5
+
+    registry = globals().setdefault("__warningregistry__", {})
+    fn, counts = compiled(said_once)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("default")
+        said_once(np.ones(3))
+        fn(np.ones(3))
+        fn(np.ones(3))
+    registry.clear()
+    assert counts == [1]
+    assert len(seen) == 1
