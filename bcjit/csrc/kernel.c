@@ -6,54 +6,13 @@
  * again when a flag is up that NumPy's error state does not ignore: results are new memory, so nothing has happened yet.
  */
 #include "kernel.h"
+#include "kernel_flags.h"
 
 #include <string.h>
 
 #define MAX_DIMS 16                         /* of operands; more are left to NumPy */
 
 /* ---- flags ----------------------------------------------------------------------------------- */
-#if defined(__x86_64__) || defined(_M_X64)
-#  include <xmmintrin.h>
-/* In what order `kernel_flags` has them: divide, overflow, underflow, invalid. */
-static inline void flags_clear(void)
-{
-    unsigned int state = _mm_getcsr();
-    if (state & 0x3f) {
-        _mm_setcsr(state & ~0x3fu);
-    }
-#  if defined(__GNUC__)
-    unsigned short x87;
-    __asm__ __volatile__("fnstsw %0" : "=a"(x87));
-    if (x87 & 0x3f) {
-        __asm__ __volatile__("fnclex");
-    }
-#  endif
-}
-static inline unsigned int flags_raised(void)
-{
-    unsigned int state = _mm_getcsr();
-#  if defined(__GNUC__)
-    unsigned short x87;
-    __asm__ __volatile__("fnstsw %0" : "=a"(x87));
-    state |= x87;
-#  endif
-    return ((state & 0x04) ? KERNEL_DIVIDE : 0) | ((state & 0x08) ? KERNEL_OVER : 0) |
-           ((state & 0x10) ? KERNEL_UNDER : 0) | ((state & 0x01) ? KERNEL_INVALID : 0);
-}
-#else
-#  include <fenv.h>
-static inline void flags_clear(void)
-{
-    feclearexcept(FE_ALL_EXCEPT);
-}
-static inline unsigned int flags_raised(void)
-{
-    int state = fetestexcept(FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW | FE_INVALID);
-    return ((state & FE_DIVBYZERO) ? KERNEL_DIVIDE : 0) | ((state & FE_OVERFLOW) ? KERNEL_OVER : 0) |
-           ((state & FE_UNDERFLOW) ? KERNEL_UNDER : 0) | ((state & FE_INVALID) ? KERNEL_INVALID : 0);
-}
-#endif
-
 static PyObject *flags_test;                /* what says whether raised flags matter now */
 
 PyObject *bcjit_set_flags_test(PyObject *Py_UNUSED(module), PyObject *test)
@@ -197,42 +156,39 @@ static void gather(const Run *run, const Operand *operand, npy_intp start, npy_i
 
 /* Fewer elements than the machine code takes: in copies with the first element repeated behind, which raises no flag that it does
  * not raise itself. */
-static void run_padded(const Run *run, char *const *data, npy_intp n, char *scratch)
+static void run_padded(const Kernel *kernel, const char *scalars, char *const *data, npy_intp n,
+                       char *scratch)
 {
-    const Kernel *kernel = run->kernel;
     char *padded[KERNEL_OPERANDS + KERNEL_RESULTS];
     char *room = scratch + kernel->scratch;
-    int n_data = run->n_operands + run->n_results;
+    int n_data = kernel->n_operands + kernel->n_results;
     for (int i = 0; i < n_data; i++) {
-        npy_intp size = i < run->n_operands ? run->operands[i].itemsize
-                                            : run->result_size[i - run->n_operands];
+        npy_intp size = kernel->sizes[i];
         padded[i] = room;
         room += kernel->width * size;
-        if (i < run->n_operands) {
-            memcpy(padded[i], data[i], (size_t)(n * size));
-            for (npy_intp k = n; k < kernel->width; k++) {
-                memcpy(padded[i] + k * size, padded[i], (size_t)size);
-            }
+        if (i < kernel->n_operands) {
+            copy_strided(padded[i], data[i], size, n, size);
+            copy_strided(padded[i] + n * size, padded[i], 0, kernel->width - n, size);
         }
     }
-    kernel->run(padded, run->scalars, kernel->loops, kernel->width, scratch);
-    for (int i = 0; i < run->n_results; i++) {
-        memcpy(data[run->n_operands + i], padded[run->n_operands + i],
-               (size_t)(n * run->result_size[i]));
+    kernel->run(padded, scalars, kernel->loops, kernel->width, scratch);
+    for (int i = kernel->n_operands; i < n_data; i++) {
+        npy_intp size = kernel->sizes[i];
+        copy_strided(data[i], padded[i], size, n, size);
     }
 }
 
 /* Elements that lie side by side in all operands and results. */
-static void run_side_by_side(const Run *run, char *const *data, npy_intp n, char *scratch)
+static void run_side_by_side(const Kernel *kernel, const char *scalars, char *const *data, npy_intp n,
+                             char *scratch)
 {
-    const Kernel *kernel = run->kernel;
-    int n_data = run->n_operands + run->n_results;
+    int n_data = kernel->n_operands + kernel->n_results;
     if (n < kernel->width) {
-        run_padded(run, data, n, scratch);
+        run_padded(kernel, scalars, data, n, scratch);
         return;
     }
     if (n <= kernel->block) {
-        kernel->run(data, run->scalars, kernel->loops, n, scratch);
+        kernel->run(data, scalars, kernel->loops, n, scratch);
         return;
     }
     char *here[KERNEL_OPERANDS + KERNEL_RESULTS];
@@ -243,11 +199,9 @@ static void run_side_by_side(const Run *run, char *const *data, npy_intp n, char
             count = kernel->width;
         }
         for (int i = 0; i < n_data; i++) {
-            npy_intp size = i < run->n_operands ? run->operands[i].itemsize
-                                                : run->result_size[i - run->n_operands];
-            here[i] = data[i] + start * size;
+            here[i] = data[i] + start * kernel->sizes[i];
         }
-        kernel->run(here, run->scalars, kernel->loops, count, scratch);
+        kernel->run(here, scalars, kernel->loops, count, scratch);
         start += count;
     }
 }
@@ -289,7 +243,7 @@ static void run_flat(Run *run, npy_intp start, npy_intp stop, char *scratch)
         for (int i = 0; i < run->n_results; i++) {
             data[run->n_operands + i] = run->results[i] + start * run->result_size[i];
         }
-        run_side_by_side(run, data, count, scratch);
+        run_side_by_side(run->kernel, run->scalars, data, count, scratch);
     }
 }
 
@@ -319,7 +273,7 @@ static void run_rows(Run *run, npy_intp first, npy_intp last, char *scratch)
             data[run->n_operands + i] = run->results[i] + row * length * run->result_size[i];
         }
         if (!repeats) {
-            run_side_by_side(run, data, length, scratch);
+            run_side_by_side(run->kernel, run->scalars, data, length, scratch);
         }
         else {
             npy_intp room = length < chunk ? length : chunk;
@@ -343,7 +297,7 @@ static void run_rows(Run *run, npy_intp first, npy_intp last, char *scratch)
                 for (int i = run->n_operands; i < run->n_operands + run->n_results; i++) {
                     here[i] = data[i] + start * run->result_size[i - run->n_operands];
                 }
-                run_side_by_side(run, here, count, scratch);
+                run_side_by_side(run->kernel, run->scalars, here, count, scratch);
             }
         }
         for (int axis = inner - 1; axis >= 0; axis--) {
@@ -645,8 +599,102 @@ static PyArrayObject *new_result(const Kernel *kernel, int i, int ndim, const np
                                                  fortran ? NPY_ARRAY_F_CONTIGUOUS : 0, NULL);
 }
 
+/* Room for padding on the stack, where a call is short. */
+#define SMALL_ROOM 4096
+
+/* The usual small call: operands of one shape that lie side by side in one order. 2: it is none, or may be none. */
+static int compute_alike(Kernel *kernel, PyObject *const *args, PyArrayObject **results)
+{
+    PyArrayObject *first = (PyArrayObject *)args[kernel->operands[0].argument];
+    char *data[KERNEL_OPERANDS + KERNEL_RESULTS];
+    int flags = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS | NPY_ARRAY_ALIGNED, ndim = 0;
+    for (int i = 0; i < kernel->n_operands; i++) {
+        const KernelOperand *expected = &kernel->operands[i];
+        PyArrayObject *array = (PyArrayObject *)args[expected->argument];
+        if (Py_TYPE(array) != &PyArray_Type || PyArray_TYPE(array) != expected->type ||
+            !PyArray_ISNOTSWAPPED(array)) {
+            return 2;
+        }
+        flags &= PyArray_FLAGS(array);
+        data[i] = PyArray_BYTES(array);
+        if (i == 0) {
+            ndim = PyArray_NDIM(array);
+        }
+        else if (PyArray_NDIM(array) != ndim) {
+            return 2;
+        }
+        for (int axis = 0; axis < ndim; axis++) {
+            if (PyArray_DIM(array, axis) != PyArray_DIM(first, axis)) {
+                return 2;
+            }
+        }
+    }
+    npy_intp total = 1;
+    for (int axis = 0; axis < ndim; axis++) {
+        total *= PyArray_DIM(first, axis);
+    }
+    if (ndim < 1 || total < 1 || total >= WITHOUT_GIL || !(flags & NPY_ARRAY_ALIGNED) ||
+        !(flags & (NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS))) {
+        return 2;
+    }
+    char scalars[KERNEL_SCALARS * KERNEL_SCALAR_SIZE];
+    for (int i = 0; i < kernel->n_scalars; i++) {
+        const KernelScalar *scalar = &kernel->scalars[i];
+        if (!store_scalar(scalars + i * KERNEL_SCALAR_SIZE, args[scalar->argument], scalar)) {
+            return 0;
+        }
+    }
+    size_t needed = (size_t)kernel->scratch, got = 0;
+    if (total < kernel->width) {
+        needed += (size_t)kernel->padding;
+    }
+    char small[SMALL_ROOM + 64], *memory = small;
+    if (needed > SMALL_ROOM) {
+        memory = scratch_take(needed + 64, &got);
+        if (memory == NULL) {
+            PyErr_NoMemory();
+            return -1;
+        }
+    }
+    for (int i = 0; i < kernel->n_results; i++) {
+        results[i] = new_result(kernel, i, ndim, PyArray_DIMS(first),
+                                !(flags & NPY_ARRAY_C_CONTIGUOUS));
+        if (results[i] == NULL) {
+            scratch_give(got == 0 ? NULL : memory, got);
+            return -1;
+        }
+        data[kernel->n_operands + i] = PyArray_BYTES(results[i]);
+    }
+    char *scratch = (char *)(((npy_uintp)memory + 63) & ~(npy_uintp)63);
+    unsigned int raised = 0;
+    if (kernel->n_loops != 0) {
+        flags_clear();
+        run_side_by_side(kernel, scalars, data, total, scratch);
+        raised = flags_raised();
+    }
+    else {
+        vector_flags_clear();
+        run_side_by_side(kernel, scalars, data, total, scratch);
+        raised = vector_flags_raised();
+    }
+    scratch_give(got == 0 ? NULL : memory, got);
+    if (kernel->n_loops != 0 && PyErr_Occurred()) { /* a loop of NumPy's took the GIL to say so */
+        PyErr_Clear();
+        return 0;
+    }
+    if (raised != 0 && kernel->checks_flags) {
+        int matter = flags_matter(raised);
+        return matter < 0 ? -1 : !matter;
+    }
+    return 1;
+}
+
 static int compute(Kernel *kernel, PyObject *const *args, PyArrayObject **results)
 {
+    int alike = compute_alike(kernel, args, results);
+    if (alike != 2) {
+        return alike;
+    }
     npy_intp shape[MAX_DIMS];
     Run run;
     for (int i = 0; i < kernel->n_operands; i++) {
@@ -692,14 +740,8 @@ static int compute(Kernel *kernel, PyObject *const *args, PyArrayObject **result
         return 1;
     }
     merge_axes(&run, ndim);
-    size_t room = choose_way(&run), padding = 0, got = 0;
-    for (int i = 0; i < run.n_operands; i++) {
-        padding += (size_t)(kernel->width * run.operands[i].itemsize);
-    }
-    for (int i = 0; i < run.n_results; i++) {
-        padding += (size_t)(kernel->width * run.result_size[i]);
-    }
-    size_t fixed = ((size_t)kernel->scratch + padding + 127) & ~(size_t)63;
+    size_t room = choose_way(&run), got = 0;
+    size_t fixed = (size_t)(kernel->scratch + kernel->padding);
     char *memory = scratch_take(fixed + room + 64, &got);
     if (memory == NULL) {
         PyErr_NoMemory();
@@ -797,6 +839,9 @@ static int read_operands(Kernel *kernel, PyObject *given)
         }
     }
     kernel->n_operands = (int)n;
+    for (int i = 0; i < kernel->n_operands; i++) {
+        kernel->sizes[i] = kernel->operands[i].itemsize;
+    }
     return 0;
 }
 
@@ -849,6 +894,7 @@ static int read_results(Kernel *kernel, PyObject *given)
         }
         kernel->results[i].itemsize = PyDataType_ELSIZE(kernel->results[i].descr);
         kernel->n_results = (int)i + 1;
+        kernel->sizes[kernel->n_operands + i] = kernel->results[i].itemsize;
     }
     return 0;
 }
@@ -867,6 +913,7 @@ static int read_loops(Kernel *kernel, PyObject *given)
             return -1;
         }
     }
+    kernel->n_loops = (int)n;
     return 0;
 }
 
@@ -914,6 +961,10 @@ static PyObject *Kernel_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
         Py_DECREF(kernel);
         return NULL;
     }
+    for (int i = 0; i < kernel->n_operands + kernel->n_results; i++) {
+        kernel->padding += kernel->width * kernel->sizes[i];
+    }
+    kernel->padding = (kernel->padding + 127) & ~(npy_intp)63;
     return (PyObject *)kernel;
 }
 

@@ -46,8 +46,10 @@ typedef struct {
     PyObject *owner;                        /* of the machine code */
     PyObject *fallback;
     void **loops;
-    int n_arguments, n_fallback, n_operands, n_scalars, n_results;
+    int n_arguments, n_fallback, n_operands, n_scalars, n_results, n_loops;
     npy_intp width, block, chunk, scratch;
+    npy_intp padding;                       /* bytes for one vector of each operand and result */
+    npy_intp sizes[KERNEL_OPERANDS + KERNEL_RESULTS]; /* of elements: operands, then results */
     char checks_flags;
     char warns_here;
     char off;

@@ -208,6 +208,14 @@ class ShapeEnv:
                 return low
         return simplified
 
+    def equalities(self) -> dict[Symbol, Dim]:
+        """Return what symbols from outside are known to equal, in terms of others of them."""
+        return {
+            symbol: value
+            for symbol, value in self._solved.items()
+            if symbol.kind == "input" and all(one.kind == "input" for one in symbols(value))
+        }
+
     def unify(self, left: DimLike, right: DimLike) -> Dim:
         """Make two sizes that must agree one, or raise ShapeMismatch if they differ now."""
         if not self.decide(Relation("==", left, right)):

@@ -99,6 +99,7 @@ def copy_graph(
     rest = (NodeKind.INPUT, NodeKind.OUTPUT)
     _fill(made, graph, [node for node in graph.nodes if node.kind not in rest], mapping, origin)
     made.keep.update(mapping[node] for node in graph.keep)
+    made.equal = graph.equal
     origin.update((copy, node) for node, copy in mapping.items())
     copies = {node: copy for copy, node in origin.items()}  # in bodies too
     for node, failing in graph.keep_for.items():

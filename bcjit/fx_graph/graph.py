@@ -33,7 +33,7 @@ from bcjit.meta import ScalarMeta
 from bcjit.records import dataclass
 
 if TYPE_CHECKING:
-    from bcjit.dims import Symbol
+    from bcjit.dims import Dim, Symbol
     from bcjit.fx_graph import dataflow, dot, lint
     from bcjit.fx_graph.buffers import Planner
     from bcjit.fx_graph.codegen import GraphFunction
@@ -86,6 +86,8 @@ class Graph:
         mostly inputs.
     keep
         Nodes whose values bail-out records need: generated code has them in variables and lets them live to its end.
+    equal
+        Symbols of which guards make sure, before the graph runs, that they equal something simpler.
 
     Examples
     --------
@@ -109,6 +111,7 @@ class Graph:
         "_edits",
         "_effects",
         "_names",
+        "equal",
         "keep",
         "keep_for",
         "nodes",
@@ -119,12 +122,14 @@ class Graph:
     symbols: dict[Symbol, tuple[Node, int | None]]
     keep: set[Node]
     keep_for: dict[Node, set[Node]]
+    equal: Mapping[Symbol, Dim]
 
     def __init__(self) -> None:
         self.nodes = []
         self.symbols = {}
         self.keep = set()
         self.keep_for = {}
+        self.equal = {}
         self._names = Names()
         self._effects = 0
         self._edits = 0

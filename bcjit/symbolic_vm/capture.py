@@ -198,6 +198,7 @@ def _attempt(
     finally:
         vm.close()
     assert isinstance(leave, ReturnExit | BreakExit)
+    vm.root.equal = vm.env.equalities()
     return Capture(
         spec=spec,
         frame=frame,

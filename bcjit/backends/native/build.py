@@ -55,7 +55,7 @@ def build(graph: Graph, smallest: int) -> Built:
     made: list[Compiled] = []
     for one in tuple(copy.nested()):
         moved: dict[Node, Node] = {}  # results of calls that are in kernels now
-        for group in groups(one, smallest):
+        for group in groups(one, copy.equal, smallest):
             kernel = _Kernel.of(one, group, moved)
             if kernel is not None:
                 made.append(kernel.code)

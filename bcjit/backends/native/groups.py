@@ -6,12 +6,13 @@ them. A group is computed where its last operand is there: what fails between tw
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from bcjit.backends.native.program import can_compute
 from bcjit.backends.native.scalars import Item
 from bcjit.backends.native.tracing import traced
+from bcjit.dims import DimLike, Symbol, substitute
 from bcjit.fx_graph import Graph, Node, NodeKind
 from bcjit.meta import ArrayMeta
 from bcjit.records import dataclass
@@ -34,19 +35,21 @@ class Group:
     results: tuple[Node, ...]  # those that something else needs
 
 
-def groups(graph: Graph, smallest: int) -> list[Group]:
+def groups(graph: Graph, equal: Mapping[Symbol, Dim], smallest: int) -> list[Group]:
     """Return the groups of one graph, not of its bodies.
 
     Parameters
     ----------
     graph
         The graph.
+    equal
+        What is known of the symbols of its shapes.
     smallest
         Calls in a group at least.
     """
     found: list[Group] = []
     for run in _between_effects(graph):
-        found += _of_run(graph, run, smallest)
+        found += _of_run(graph, run, equal, smallest)
     return found
 
 
@@ -68,14 +71,18 @@ def _is_done_once(node: Node) -> bool:
     return not (isinstance(of, Node) and (of.multi or of.bodies))  # it reads a result
 
 
-def _of_run(graph: Graph, run: Sequence[Node], smallest: int) -> list[Group]:
-    items = {}
+def _of_run(
+    graph: Graph, run: Sequence[Node], equal: Mapping[Symbol, Dim], smallest: int
+) -> list[Group]:
+    items: dict[Node, Item] = {}
+    shapes: dict[Node, tuple[DimLike, ...]] = {}
     for node in run:
         if not node.users and node not in graph.keep:
             continue  # it is there for what it may raise or warn of
         item = traced(node)
         if item is not None and can_compute(item):
             items[node] = item
+            shapes[node] = _shape(node, equal)
     place = {node: i for i, node in enumerate(run)}
     of: dict[Node, int] = {}  # group of each call
     members: list[list[Node]] = []
@@ -86,18 +93,24 @@ def _of_run(graph: Graph, run: Sequence[Node], smallest: int) -> list[Group]:
         waits[node] = used.union(*(waits[one] for one in used))
         if node not in items:
             continue
-        joined = _joined(node, used, of, members, waits)
+        joined = _joined(node, used, of, members, shapes, waits)
         if joined is None:
             of[node] = len(members)
             members.append([node])
         else:
             of[node] = joined
             members[joined].append(node)
+            for index in sorted({of[one] for one in used if one in of} - {joined}):
+                one, other = members[joined], members[index]
+                if _are_one(one, other, shapes, waits):
+                    members[joined] = sorted((*one, *other), key=place.__getitem__)
+                    of |= dict.fromkeys(other, joined)
+                    members[index] = []
             _wait_together(members[joined], waits)
     needed = {node for node, _ in graph.symbols.values()}
     made = []
     for nodes in members:
-        if len(nodes) < smallest:
+        if len(nodes) < max(smallest, 1):
             continue
         inside = set(nodes)
         results = tuple(
@@ -111,10 +124,14 @@ def _of_run(graph: Graph, run: Sequence[Node], smallest: int) -> list[Group]:
     return made
 
 
-def _shape(node: Node) -> tuple[Dim, ...]:
+def _shape(node: Node, equal: Mapping[Symbol, Dim]) -> tuple[DimLike, ...]:
+    """Return the shape of a value, so that what is known to be equal looks equal."""
     meta = node.meta[0]
     assert isinstance(meta, ArrayMeta)
-    return meta.shape
+    try:
+        return tuple(substitute(dim, equal) for dim in meta.shape)
+    except ZeroDivisionError:  # a size that cannot be
+        return meta.shape
 
 
 def _joined(
@@ -122,6 +139,7 @@ def _joined(
     used: set[Node],
     of: dict[Node, int],
     members: list[list[Node]],
+    shapes: Mapping[Node, tuple[DimLike, ...]],
     waits: dict[Node, set[Node]],
 ) -> int | None:
     """Return the group that a call joins: one whose results it uses, else one that uses the same operands."""
@@ -133,7 +151,7 @@ def _joined(
     for index in candidates:
         group = members[index]
         inside = set(group)
-        if len(group) >= LARGEST or _shape(group[0]) != _shape(node):
+        if not 0 < len(group) < LARGEST or shapes[group[0]] != shapes[node]:
             continue
         outside = used.difference(inside)
         # Something it needs waits for the group.
@@ -141,6 +159,20 @@ def _joined(
             continue
         return index
     return None
+
+
+def _are_one(
+    group: Sequence[Node],
+    other: Sequence[Node],
+    shapes: Mapping[Node, tuple[DimLike, ...]],
+    waits: dict[Node, set[Node]],
+) -> bool:
+    """Whether two groups can be computed at once."""
+    both = {*group, *other}
+    if len(both) > LARGEST or shapes[group[0]] != shapes[other[0]]:
+        return False
+    outside = set().union(*(waits[one] for one in both)) - both
+    return not any(waits[one] & both for one in outside)
 
 
 def _wait_together(group: Sequence[Node], waits: dict[Node, set[Node]]) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import builtins
 import operator
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Final, NoReturn, TypeGuard, cast
 
@@ -192,8 +191,8 @@ def _constant(value: object, dtype: DType) -> Constant:
     if type(value) not in (bool, int, float, complex):
         raise _NotElementwise
     try:
-        with np.errstate(all="raise"), warnings.catch_warnings():
-            warnings.simplefilter("error")
+        # Not `warnings.catch_warnings`: the program's warnings would all be said once more.
+        with np.errstate(all="raise"):
             return Constant(dtype.type(value))
-    except (ArithmeticError, ValueError, TypeError, Warning):
+    except (ArithmeticError, ValueError, TypeError):
         raise _NotElementwise from None

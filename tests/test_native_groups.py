@@ -1,0 +1,89 @@
+"""Which calls the native backend puts into one kernel, and that what comes of it is NumPy's."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import bcjit
+from bcjit.backends.native.backend import Native
+
+pytest.importorskip("llvmlite")
+
+
+def compiled(fn):
+    """Return a compiled function, and the list of how many kernels each of its graphs has."""
+    native, counts = Native(smallest=1), []
+
+    def backend(graph, example_inputs):
+        function = native(graph, example_inputs)
+        counts.append(function.kernels)
+        return function
+
+    backend.optimizes = True
+    return bcjit.compile(fn, backend=backend), counts
+
+
+def products(a, b, c, d, e, f):
+    return a * b + c * d - e / f
+
+
+def test_terms_that_meet_are_one_kernel():
+    arrays = [np.arange(1.0, 4.0) + i for i in range(6)]
+    fn, counts = compiled(products)
+    assert fn(*arrays).tobytes() == products(*arrays).tobytes()
+    assert counts == [1]
+
+
+def test_guards_say_that_sizes_are_equal():
+    """Each array has a symbol of its own; a call in which they differ is another graph."""
+    fn, counts = compiled(products)
+    arrays = [np.arange(1.0, 4.0) + i for i in range(6)]
+    fn(*arrays)
+    arrays[2] = arrays[3] = np.full(1, 2.0)
+    assert fn(*arrays).tobytes() == products(*arrays).tobytes()
+    assert counts[0] == 1
+    with pytest.raises(ValueError, match="broadcast"):
+        fn(*arrays[:5], np.ones(4))
+
+
+def test_a_call_between_two_groups_keeps_them_apart():
+    def between(x, y):
+        left = x * 2.0 + 1.0
+        total = np.cumsum(left)
+        right = y * total - 3.0
+        return left + right
+
+    x, y = np.arange(1.0, 5.0), np.arange(2.0, 6.0)
+    fn, counts = compiled(between)
+    assert fn(x, y).tobytes() == between(x, y).tobytes()
+    assert counts == [2]
+
+
+def test_values_needed_outside_are_results_of_the_one_kernel():
+    def several(x, y):
+        left = x * 2.0
+        right = y * 3.0
+        return left, right, left + right
+
+    x, y = np.arange(1.0, 5.0), np.arange(2.0, 6.0)
+    fn, counts = compiled(several)
+    assert [one.tobytes() for one in fn(x, y)] == [one.tobytes() for one in several(x, y)]
+    assert counts == [1]
+
+
+def test_what_was_said_once_is_not_said_again_when_a_kernel_is_made():
+    def said_once(x):
+        warnings.warn("said", stacklevel=1)
+        return x * 2.5 + 1.5
+
+    registry = globals().setdefault("__warningregistry__", {})
+    fn, counts = compiled(said_once)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("default")
+        said_once(np.ones(3))
+        fn(np.ones(3))
+        fn(np.ones(3))
+    registry.clear()
+    assert counts == [1]
+    assert len(seen) == 1
