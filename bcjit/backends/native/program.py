@@ -12,7 +12,9 @@ import numpy as np
 
 from bcjit import _core
 from bcjit.backends.native.rules import has_rule
-from bcjit.backends.native.scalars import Apply, Constant, Element, Item, Number, in_order
+from bcjit.backends.native.scalars import Apply, Constant, Element, Item, Leaf, Number, in_order
+from bcjit.fx_graph import Node
+from bcjit.meta import ArrayMeta
 from bcjit.records import dataclass
 
 if TYPE_CHECKING:
@@ -94,6 +96,13 @@ def loop_of(function: ScalarFunction, dtypes: tuple[DType, ...]) -> tuple[int, i
 
 # What a loop gives may depend on where in a block an element stands, or on how its operands lie, or it may stop midway.
 _NOT_BY_BLOCKS: Final = frozenset({"fmax", "fmin"})
+# Of float16 these take other ways for what does not lie side by side, with other last bits.
+_NOT_HALVES_BY_BLOCKS: Final = frozenset(
+    {
+        "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "cbrt", "cos", "cosh", "exp", "exp2",
+        "expm1", "log", "log10", "log1p", "log2", "sin", "sinh", "tan", "tanh",
+    }
+)  # fmt: skip
 
 
 def can_compute(item: Item) -> bool:
@@ -110,9 +119,18 @@ def can_compute(item: Item) -> bool:
     name = item.function.name
     if name in _NOT_BY_BLOCKS or item.function.stops_midway(item.dtypes[0]):
         return False
-    if name == "power" and isinstance(item.operands[1], Apply | Element):
+    if name in _NOT_HALVES_BY_BLOCKS and item.dtypes[0].char == "e":
+        return False
+    if name == "power" and not _is_one_number(item.operands[1]):
         return False  # its loop looks at the stride of exponents
     return loop_of(item.function, item.dtypes) is not None and all(map(can_compute, item.operands))
+
+
+def _is_one_number(item: Item) -> bool:
+    if isinstance(item, Leaf):
+        meta = item.source.meta[0] if isinstance(item.source, Node) else None
+        return not isinstance(meta, ArrayMeta) or meta.is_scalar
+    return isinstance(item, Constant | Number)
 
 
 def raises_flags(item: Item) -> bool:

@@ -85,7 +85,17 @@ _PREDICATES: Final = {
 }  # fmt: skip
 
 
+# Instructions for these raise the invalid flag for quiet NaN, which NumPy's loops take back, unless told otherwise.
+_SIGNALING: Final = frozenset({"olt", "ole", "ogt", "oge"})
+
+
 def _compare(t: Text, predicate: str, one: Vector, other: Vector) -> Vector:
+    if X86 and predicate in _SIGNALING:
+        kind = t.type_of(one.dtype)
+        given = [(kind, one.name), (kind, other.name)]
+        given += [("metadata", f'!"{predicate}"'), ("metadata", '!"fpexcept.strict"')]
+        name = f"llvm.experimental.constrained.fcmp.{_suffix(t, one.dtype)}"
+        return Vector(t.call(name, t.vector_type("i1"), given), _BOOL)
     opcode = "fcmp" if one.dtype.kind == "f" else "icmp"
     return t.make(_BOOL, f"{opcode} {predicate} {t.type_of(one.dtype)} {one.name}, {other.name}")
 
@@ -236,6 +246,8 @@ _RULES: Final[dict[str, dict[str, Rule]]] = {
 
 _OWN: Final = {**SCALAR_FUNCTIONS, "cast": CAST, "select": SELECT, "clip": CLIP}
 
+# Of operands of several dtypes.
+_MIXED: Final = frozenset({"select"})
 # Elsewhere the processor's own instruction orders zeros: NumPy's inner loop knows.
 _OF_X86: Final = frozenset({"maximum", "minimum", "clip"})
 
@@ -249,6 +261,8 @@ def rule_of(function: ScalarFunction, dtypes: tuple[DType, ...]) -> Rule | None:
         dtype.kind not in "biuf" or dtype.itemsize > 8 or dtype.char in "eg" for dtype in dtypes
     ):
         return None
+    if name not in _MIXED and len(set(dtypes[:-1])) > 1:
+        return None  # comparisons of int64 with uint64
     if name == "cast" and dtypes[0].kind == "f" and dtypes[1].kind in "iu":
         return None  # what is out of range is decided by the processor's instruction
     if name in _OF_X86 and not X86 and dtypes[0].kind == "f":
