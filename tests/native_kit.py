@@ -51,7 +51,7 @@ def program_of(*items, numbers=()):
     return Program(items, tuple(elements[i] for i in range(len(elements))), tuple(numbers))
 
 
-def kernel_of(program, fallback=_refuse, *, checks_flags=True):
+def kernel_of(program, fallback=_refuse, *, checks_flags=1):
     """Return a program as a callable of arrays, then Python numbers."""
     code = compiled(program)
     n = len(program.operands)

@@ -48,7 +48,7 @@ typedef struct {
     void **loops;
     int n_arguments, n_fallback, n_operands, n_scalars, n_results;
     npy_intp width, block, chunk, scratch;
-    char checks_flags;
+    char checks_flags;                      /* 2: NumPy does it again wherever the invalid flag is up */
     char warns_here;
     char off;
     Py_ssize_t calls, fell_back;

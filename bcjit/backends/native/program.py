@@ -20,7 +20,7 @@ from bcjit.records import dataclass
 if TYPE_CHECKING:
     from bcjit.ops.scalar_functions import ScalarFunction
 
-__all__ = ["Program", "can_compute", "loop_of", "raises_flags"]
+__all__ = ["Program", "can_compute", "flags_that_count", "loop_of"]
 
 DType: TypeAlias = "np.dtype[Any]"
 
@@ -133,9 +133,11 @@ def _is_one_number(item: Item) -> bool:
     return isinstance(item, Constant | Number)
 
 
-def raises_flags(item: Item) -> bool:
-    """Whether a function can raise a flag of which NumPy would say something."""
-    return isinstance(item, Apply) and (
-        item.function.can_fail(item.dtypes[0])
-        or (item.function.name == "cast" and item.dtypes[0].kind == "f")
-    )
+def flags_that_count(item: Item) -> int:
+    """Return whether a function can raise a flag of which NumPy would say something, as `_core.Kernel` is told; 2: its result may not be NumPy's then."""
+    if not isinstance(item, Apply):
+        return 0
+    if item.function.name == "cast":
+        beyond = item.dtypes[0].kind == "f" and item.dtypes[1].kind in "iu"
+        return 2 if beyond else int(item.dtypes[0].kind in "iufc")
+    return int(item.function.can_fail(item.dtypes[0]))
