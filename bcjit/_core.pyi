@@ -46,7 +46,7 @@ class Kernel:
         width: int,
         block: int,
         scratch: int,
-        checks_flags: bool,
+        checks_flags: int,
         warns_here: bool,
     ) -> None: ...
     calls: int

@@ -35,6 +35,7 @@ from under_test import (
     compile_breaking,
     compile_eager,
     compile_failing,
+    compile_native,
 )
 
 from bcjit.config import config
@@ -63,7 +64,7 @@ def _broken(share: int) -> Compile:
 TRANSFORMS: Final[Mapping[str, Compile]] = {
     "eager": compile_eager,
     "broken everywhere": _broken(1),
-    "eager again": compile_eager,
+    "native": compile_native,
     "broken at some places": _broken(9),
     "eager once more": compile_eager,
     "failing at the first node": lambda fn: compile_failing(fn, 0),
@@ -128,9 +129,9 @@ class Way:
         return f"[{self.setting}, {self.transform}, {self.variants} variants]"
 
 
-def way_of(number: int) -> Way:
+def way_of(number: int, transform: str | None = None) -> Way:
     """Return how program `number` is run."""
-    transform = list(TRANSFORMS)[number % len(TRANSFORMS)]
+    transform = transform or list(TRANSFORMS)[number % len(TRANSFORMS)]
     return Way(SETTINGS[number % len(SETTINGS)], transform, 2 if number % 5 == 0 else 32)
 
 
@@ -357,12 +358,14 @@ WRITERS: Final = {
 }
 
 
-def _work(write: Callable[[object], str], seed: int, start: int, stop: int) -> int:
+def _work(
+    write: Callable[[object], str], seed: int, start: int, stop: int, transform: str | None
+) -> int:
     failed = 0
     for number in range(start, stop):
         print(f"@ {number}", flush=True)
         source = write(f"{seed}/{number}")
-        way = way_of(number)
+        way = way_of(number, transform)
         try:
             with at_most(SECONDS):
                 found = differences(source, way)
@@ -390,14 +393,14 @@ def _run(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
     )
 
 
-def _crashes(number: int) -> Callable[[str], bool]:
+def _crashes(number: int, named: Sequence[str]) -> Callable[[str], bool]:
     def differs(text: str) -> bool:
         with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
             file.write(text)
             file.flush()
             return (
                 "def f(" in text
-                and _run(["--program", file.name, "--way", str(number)]).returncode < 0
+                and _run(["--program", file.name, "--way", str(number), *named]).returncode < 0
             )
 
     return differs
@@ -413,17 +416,20 @@ def main(arguments: Sequence[str] | None = None, writer: str = "language") -> in
     parser.add_argument("--batch", action="store_true", help="in this process")
     parser.add_argument("--program", help="a file with one program to run in this process")
     parser.add_argument("--way", type=int, default=0, help="--program is run as this number is")
+    parser.add_argument("--transform", choices=tuple(TRANSFORMS), help="all are compiled so")
     given = parser.parse_args(arguments)
+    named = ["--transform", given.transform] if given.transform else []
     get_logger("recompiles").logger().addHandler(
         logging.NullHandler()
     )  # what is told there is no difference
     get_logger("recompiles").logger().propagate = False
     if given.program is not None:
-        found = differences(Path(given.program).read_text(), way_of(given.way))
+        found = differences(Path(given.program).read_text(), way_of(given.way, given.transform))
         print("\n".join(found))
         return bool(found)
     if given.batch:
-        return _work(WRITERS[given.writer], given.seed, given.start, given.start + given.count)
+        stop = given.start + given.count
+        return _work(WRITERS[given.writer], given.seed, given.start, stop, given.transform)
     failed = 0
     stop = given.start + given.count
     start = given.start
@@ -440,6 +446,7 @@ def main(arguments: Sequence[str] | None = None, writer: str = "language") -> in
                 str(start),
                 "--count",
                 str(count),
+                *named,
             ]
         )
         lines = [line for line in ended.stdout.splitlines() if not line.startswith("@ ")]
@@ -455,7 +462,7 @@ def main(arguments: Sequence[str] | None = None, writer: str = "language") -> in
         )
         source = WRITERS[given.writer](f"{given.seed}/{number}")
         if ended.returncode < 0:
-            print(f"smallest:\n{shrink(source, _crashes(number), 300)}", flush=True)
+            print(f"smallest:\n{shrink(source, _crashes(number, named), 300)}", flush=True)
         failed += 1
         start = number + 1
     print(f"{given.count} programs from seed {given.seed}, {failed} differ")

@@ -682,6 +682,9 @@ static int compute_alike(Kernel *kernel, PyObject *const *args, PyArrayObject **
         PyErr_Clear();
         return 0;
     }
+    if ((raised & KERNEL_INVALID) && kernel->checks_flags > 1) {
+        return 0;                           /* as below */
+    }
     if (raised != 0 && kernel->checks_flags) {
         int matter = flags_matter(raised);
         return matter < 0 ? -1 : !matter;
@@ -761,6 +764,9 @@ static int compute(Kernel *kernel, PyObject *const *args, PyArrayObject **result
     if (PyErr_Occurred()) {                 /* a loop of NumPy's took the GIL to say so */
         PyErr_Clear();
         return 0;
+    }
+    if ((run.flags & KERNEL_INVALID) && kernel->checks_flags > 1) {
+        return 0;                           /* a float beyond an integer's range: what that gives is NumPy's to say */
     }
     if (run.flags != 0 && kernel->checks_flags) {
         int matter = flags_matter(run.flags);
@@ -926,7 +932,7 @@ static PyObject *Kernel_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     int n_arguments, n_fallback, checks_flags, warns_here;
     Py_ssize_t width, block, scratch;
     if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "O!OOiiO!O!O!O!nnnpp:Kernel", names, &PyLong_Type, &address, &owner,
+            args, kwargs, "O!OOiiO!O!O!O!nnnip:Kernel", names, &PyLong_Type, &address, &owner,
             &fallback, &n_arguments, &n_fallback, &PyTuple_Type, &operands, &PyTuple_Type, &scalars,
             &PyTuple_Type, &results, &PyTuple_Type, &loops, &width, &block, &scratch,
             &checks_flags, &warns_here)) {
@@ -949,7 +955,7 @@ static PyObject *Kernel_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     kernel->block = block;
     kernel->chunk = block < KERNEL_CHUNK ? block : width > KERNEL_CHUNK ? width : KERNEL_CHUNK;
     kernel->scratch = (scratch + 63) & ~(npy_intp)63;
-    kernel->checks_flags = (char)checks_flags;
+    kernel->checks_flags = (char)(checks_flags > 1 ? 2 : checks_flags != 0);
     kernel->warns_here = (char)warns_here;
     kernel->run = (kernel_run)(npy_uintp)PyLong_AsVoidPtr(address);
     if (kernel->run == NULL || read_operands(kernel, operands) < 0 ||

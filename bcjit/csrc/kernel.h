@@ -50,7 +50,7 @@ typedef struct {
     npy_intp width, block, chunk, scratch;
     npy_intp padding;                       /* bytes for one vector of each operand and result */
     npy_intp sizes[KERNEL_OPERANDS + KERNEL_RESULTS]; /* of elements: operands, then results */
-    char checks_flags;
+    char checks_flags;                      /* 2: NumPy does it again wherever the invalid flag is up */
     char warns_here;
     char off;
     Py_ssize_t calls, fell_back;

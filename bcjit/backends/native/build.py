@@ -11,7 +11,7 @@ import numpy as np
 from bcjit import _core
 from bcjit.backends.native.compiled import Compiled, compiled
 from bcjit.backends.native.groups import Group, groups
-from bcjit.backends.native.program import Program, loop_of, raises_flags
+from bcjit.backends.native.program import Program, flags_that_count, loop_of
 from bcjit.backends.native.scalars import Apply, Constant, Element, Item, Leaf, Number
 from bcjit.fx_graph import Graph, Node, map_operand, returning_value
 from bcjit.fx_graph.expressions import warns_here
@@ -157,7 +157,7 @@ class _Kernel:
             code.loaded.address, code.loaded.library, fallback, len(inputs.arguments), len(taken.inputs),
             tuple(inputs.operand_rows), tuple(inputs.number_rows),
             tuple(item.dtype.num for item in results), tuple(loops), code.width,
-            code.block, code.scratch, any(map(raises_flags, program.items)),
+            code.block, code.scratch, max(map(flags_that_count, program.items)),
             all(not node.can_fail or warns_here(node) for node in group.nodes),
         )  # fmt: skip
         return cls(graph, group, tuple(inputs.arguments), target, code)

@@ -157,7 +157,6 @@ class _Emitter:
         self.size = self.scratch = 0
         self._plan()
         t = self.t
-        t.label("entry")
         n_data = len(self.program.operands) + len(self.program.results)
         self.data = []
         for i in range(n_data):
@@ -186,7 +185,7 @@ class _Emitter:
             "define void @kernel(ptr noalias %data, ptr %scalars, ptr %loops, i64 %n, ptr %scratch)"
         )
         declared = "\n".join(self.t.declared)
-        body = "\n".join(self.t.lines)
+        body = "\n".join(("entry:", *self.t.prologue, *self.t.lines))
         return f"{declared}\n{head} {attributes} {{\n{body}\n}}\n"
 
     def _number(self, item: Number | Constant) -> None:
@@ -208,7 +207,8 @@ class _Emitter:
                 self.splats[item] = Vector(t.splat(scalar, element_type(item.dtype)), item.dtype)
             return
         if self._in_vectors(item):
-            self.splats[item] = t.constant(item.value)
+            is_float = item.dtype.kind == "f"
+            self.splats[item] = t.opaque(item.value) if is_float else t.constant(item.value)
         if read:
             place = self.slots[item] = t.value(f"alloca [{item.dtype.itemsize} x i8], align 16")
             if self._in_vectors(item):

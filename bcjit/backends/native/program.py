@@ -12,13 +12,15 @@ import numpy as np
 
 from bcjit import _core
 from bcjit.backends.native.rules import has_rule
-from bcjit.backends.native.scalars import Apply, Constant, Element, Item, Number, in_order
+from bcjit.backends.native.scalars import Apply, Constant, Element, Item, Leaf, Number, in_order
+from bcjit.fx_graph import Node
+from bcjit.meta import ArrayMeta
 from bcjit.records import dataclass
 
 if TYPE_CHECKING:
     from bcjit.ops.scalar_functions import ScalarFunction
 
-__all__ = ["Program", "can_compute", "loop_of", "raises_flags"]
+__all__ = ["Program", "can_compute", "flags_that_count", "loop_of"]
 
 DType: TypeAlias = "np.dtype[Any]"
 
@@ -94,6 +96,13 @@ def loop_of(function: ScalarFunction, dtypes: tuple[DType, ...]) -> tuple[int, i
 
 # What a loop gives may depend on where in a block an element stands, or on how its operands lie, or it may stop midway.
 _NOT_BY_BLOCKS: Final = frozenset({"fmax", "fmin"})
+# Of float16 these take other ways for what does not lie side by side, with other last bits.
+_NOT_HALVES_BY_BLOCKS: Final = frozenset(
+    {
+        "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "cbrt", "cos", "cosh", "exp", "exp2",
+        "expm1", "log", "log10", "log1p", "log2", "sin", "sinh", "tan", "tanh",
+    }
+)  # fmt: skip
 
 
 def can_compute(item: Item) -> bool:
@@ -110,14 +119,25 @@ def can_compute(item: Item) -> bool:
     name = item.function.name
     if name in _NOT_BY_BLOCKS or item.function.stops_midway(item.dtypes[0]):
         return False
-    if name == "power" and isinstance(item.operands[1], Apply | Element):
+    if name in _NOT_HALVES_BY_BLOCKS and item.dtypes[0].char == "e":
+        return False
+    if name == "power" and not _is_one_number(item.operands[1]):
         return False  # its loop looks at the stride of exponents
     return loop_of(item.function, item.dtypes) is not None and all(map(can_compute, item.operands))
 
 
-def raises_flags(item: Item) -> bool:
-    """Whether a function can raise a flag of which NumPy would say something."""
-    return isinstance(item, Apply) and (
-        item.function.can_fail(item.dtypes[0])
-        or (item.function.name == "cast" and item.dtypes[0].kind == "f")
-    )
+def _is_one_number(item: Item) -> bool:
+    if isinstance(item, Leaf):
+        meta = item.source.meta[0] if isinstance(item.source, Node) else None
+        return not isinstance(meta, ArrayMeta) or meta.is_scalar
+    return isinstance(item, Constant | Number)
+
+
+def flags_that_count(item: Item) -> int:
+    """Return whether a function can raise a flag of which NumPy would say something, as `_core.Kernel` is told; 2: its result may not be NumPy's then."""
+    if not isinstance(item, Apply):
+        return 0
+    if item.function.name == "cast":
+        beyond = item.dtypes[0].kind == "f" and item.dtypes[1].kind in "iu"
+        return 2 if beyond else int(item.dtypes[0].kind in "iufc")
+    return int(item.function.can_fail(item.dtypes[0]))

@@ -67,6 +67,17 @@ def _negated_integer(t: Text, operands: Sequence[Vector], dtypes: tuple[DType, .
     return t.make(dtypes[-1], f"sub {t.type_of(dtypes[0])} zeroinitializer, {operands[0].name}")
 
 
+def _negated_float(t: Text, operands: Sequence[Vector], dtypes: tuple[DType, ...]) -> Vector:
+    """Turn the sign bit over, so that LLVM does not see a negation, which it would move to other operands: NaN have signs."""
+    dtype = dtypes[0]
+    integer = np.dtype(f"i{dtype.itemsize}")
+    kind, bits = t.type_of(dtype), t.type_of(integer)
+    mask = t.opaque(np.array(-0.0, dtype).view(integer)[()])
+    turned = t.value(f"bitcast {kind} {operands[0].name} to {bits}")
+    turned = t.value(f"xor {bits} {turned}, {mask.name}")
+    return t.make(dtype, f"bitcast {bits} {turned} to {kind}")
+
+
 def _reciprocal(t: Text, operands: Sequence[Vector], dtypes: tuple[DType, ...]) -> Vector:
     one = t.constant(dtypes[0].type(1))
     return _instruction("fdiv")(t, (one, operands[0]), dtypes)
@@ -85,7 +96,17 @@ _PREDICATES: Final = {
 }  # fmt: skip
 
 
+# Instructions for these raise the invalid flag for quiet NaN, which NumPy's loops take back, unless told otherwise.
+_SIGNALING: Final = frozenset({"olt", "ole", "ogt", "oge"})
+
+
 def _compare(t: Text, predicate: str, one: Vector, other: Vector) -> Vector:
+    if X86 and predicate in _SIGNALING:
+        kind = t.type_of(one.dtype)
+        given = [(kind, one.name), (kind, other.name)]
+        given += [("metadata", f'!"{predicate}"'), ("metadata", '!"fpexcept.strict"')]
+        name = f"llvm.experimental.constrained.fcmp.{_suffix(t, one.dtype)}"
+        return Vector(t.call(name, t.vector_type("i1"), given), _BOOL)
     opcode = "fcmp" if one.dtype.kind == "f" else "icmp"
     return t.make(_BOOL, f"{opcode} {predicate} {t.type_of(one.dtype)} {one.name}, {other.name}")
 
@@ -174,11 +195,92 @@ def _clipped(t: Text, operands: Sequence[Vector], dtypes: tuple[DType, ...]) -> 
     return _extreme("olt")(t, (raised, high), pair)
 
 
+def _ones_and_zeros(t: Text, condition: Vector, dtype: DType) -> Vector:
+    return _select(t, condition, t.constant(dtype.type(1)), t.constant(dtype.type(0)))
+
+
+def _sign(t: Text, operands: Sequence[Vector], dtypes: tuple[DType, ...]) -> Vector:
+    """NaN stays what it is; both zeros are +0."""
+    (value,), dtype = operands, dtypes[0]
+    zero = t.constant(dtype.type(0))
+    above, below = {"f": ("ogt", "olt"), "i": ("sgt", "slt")}.get(dtype.kind, ("ugt", None))
+    found = _ones_and_zeros(t, _compare(t, above, value, zero), dtype)
+    if below is not None:
+        found = _select(t, _compare(t, below, value, zero), t.constant(dtype.type(-1)), found)
+    if dtype.kind == "f":
+        found = _select(t, _is_nan(t, operands, dtypes), value, found)
+    return found
+
+
+def _heaviside(t: Text, operands: Sequence[Vector], dtypes: tuple[DType, ...]) -> Vector:
+    """Source: NumPy ``npy_math_internal.h.src``: ``npy_heaviside``."""
+    (value, at_zero), dtype = operands, dtypes[0]
+    zero = t.constant(dtype.type(0))
+    found = _ones_and_zeros(t, _compare(t, "oge", value, zero), dtype)
+    found = _select(t, _compare(t, "oeq", value, zero), at_zero, found)
+    return _select(t, _is_nan(t, operands, dtypes), t.constant(dtype.type(np.nan)), found)
+
+
+def _scaled(factor: float, divisor: float) -> Rule:
+    def rule(t: Text, operands: Sequence[Vector], dtypes: tuple[DType, ...]) -> Vector:
+        dtype = dtypes[0]
+        by = t.constant(dtype.type(factor) / dtype.type(divisor))
+        return _instruction("fmul")(t, (operands[0], by), (dtype,) * 3)
+
+    return rule
+
+
+def _count_of_bits(t: Text, operands: Sequence[Vector], dtypes: tuple[DType, ...]) -> Vector:
+    value = operands[0]
+    if dtypes[0].kind == "i":
+        value = _intrinsic("abs", flag=True)(t, operands, (dtypes[0],) * 2)
+    counted = _intrinsic("ctpop")(t, (value,), (dtypes[0],) * 2)
+    return _cast(t, (counted,), dtypes)
+
+
+def _shifted(opcode: str) -> Rule:
+    """Shifts as NumPy defines them, by negative counts and by more bits than there are too (``npy_math_internal.h.src``: ``npy_lshift``)."""
+
+    def rule(t: Text, operands: Sequence[Vector], dtypes: tuple[DType, ...]) -> Vector:
+        (value, count), dtype = operands, dtypes[0]
+        bits = 8 * dtype.itemsize
+        fits = _compare(t, "ult", count, t.constant(dtype.type(bits)))
+        signed = opcode == "shr" and dtype.kind == "i"
+        # What is beyond is not defined in LLVM.
+        count = _select(t, fits, count, t.constant(dtype.type(bits - 1 if signed else 0)))
+        name = {"shl": "shl", "shr": "ashr" if signed else "lshr"}[opcode]
+        found = _instruction(name)(t, (value, count), dtypes)
+        return found if signed else _select(t, fits, found, t.constant(dtype.type(0)))
+
+    return rule
+
+
+def _float_to_integer(t: Text, value: Vector, target: DType) -> Vector:
+    """As C does on x86, by the instruction for int32 or int64: what is out of range raises the invalid flag, and is what NumPy has there."""
+    source = value.dtype
+    through = np.dtype(
+        np.int32 if target.itemsize < 4 or target == np.dtype(np.int32) else np.int64
+    )
+    kind, large = t.type_of(source), None
+    if target == np.dtype(np.uint64):
+        half = t.constant(source.type(2.0**63))
+        large = _compare(t, "oge", value, half)
+        less = _instruction("fsub")(t, (value, half), (source,) * 3)
+        value = _select(t, large, less, value)
+    found = t.make(through, f"fptosi {kind} {value.name} to {t.type_of(through)}")
+    if large is not None:
+        bit = _select(t, large, t.constant(np.int64(-(2**63))), t.constant(np.int64(0)))
+        found = _instruction("xor")(t, (found, bit), (through,) * 3)
+    return _cast(t, (found,), (through, target))
+
+
 def _cast(t: Text, operands: Sequence[Vector], dtypes: tuple[DType, ...]) -> Vector:
     source, target = dtypes
     name, kind = operands[0].name, t.type_of(source)
     if target.kind == "b":
         return _truth(t, operands[0])
+    if source.kind == "f" and target.kind in "iu":
+        return _float_to_integer(t, operands[0], target)
     if source.kind in "bu" and target.kind == "f":
         opcode = "uitofp"
     elif source.kind == "i" and target.kind == "f":
@@ -202,7 +304,7 @@ _RULES: Final[dict[str, dict[str, Rule]]] = {
     "subtract": {"f": _instruction("fsub"), "iu": _instruction("sub")},
     "multiply": {"f": _instruction("fmul"), "iu": _instruction("mul"), "b": _logical("and")},
     "divide": {"f": _instruction("fdiv")},
-    "negative": {"f": _instruction("fneg"), "iu": _negated_integer},
+    "negative": {"f": _negated_float, "iu": _negated_integer},
     "positive": {"fiu": _identity},
     "conjugate": {"fiu": _identity},
     "absolute": {"f": _intrinsic("fabs"), "i": _intrinsic("abs", flag=True), "u": _identity, "b": _identity},
@@ -210,9 +312,19 @@ _RULES: Final[dict[str, dict[str, Rule]]] = {
     "sqrt": {"f": _intrinsic("sqrt")},
     "square": {"f": _twice(_instruction("fmul")), "iu": _twice(_instruction("mul"))},
     "reciprocal": {"f": _reciprocal},
-    "floor": {"f": _intrinsic("floor")},
-    "ceil": {"f": _intrinsic("ceil")},
-    "trunc": {"f": _intrinsic("trunc")},
+    "floor": {"f": _intrinsic("floor"), "biu": _identity},
+    "ceil": {"f": _intrinsic("ceil"), "biu": _identity},
+    "trunc": {"f": _intrinsic("trunc"), "biu": _identity},
+    "rint": {"f": _intrinsic("rint")},
+    "sign": {"fiu": _sign},
+    "heaviside": {"f": _heaviside},
+    "deg2rad": {"f": _scaled(np.pi, 180.0)},
+    "rad2deg": {"f": _scaled(180.0, np.pi)},
+    "radians": {"f": _scaled(np.pi, 180.0)},
+    "degrees": {"f": _scaled(180.0, np.pi)},
+    "bitwise_count": {"iu": _count_of_bits},
+    "left_shift": {"iu": _shifted("shl")},
+    "right_shift": {"iu": _shifted("shr")},
     "copysign": {"f": _intrinsic("copysign")},
     "bitwise_and": {"iu": _instruction("and"), "b": _logical("and")},
     "bitwise_or": {"iu": _instruction("or"), "b": _logical("or")},
@@ -236,6 +348,8 @@ _RULES: Final[dict[str, dict[str, Rule]]] = {
 
 _OWN: Final = {**SCALAR_FUNCTIONS, "cast": CAST, "select": SELECT, "clip": CLIP}
 
+# Of operands of several dtypes.
+_MIXED: Final = frozenset({"select"})
 # Elsewhere the processor's own instruction orders zeros: NumPy's inner loop knows.
 _OF_X86: Final = frozenset({"maximum", "minimum", "clip"})
 
@@ -249,10 +363,12 @@ def rule_of(function: ScalarFunction, dtypes: tuple[DType, ...]) -> Rule | None:
         dtype.kind not in "biuf" or dtype.itemsize > 8 or dtype.char in "eg" for dtype in dtypes
     ):
         return None
-    if name == "cast" and dtypes[0].kind == "f" and dtypes[1].kind in "iu":
-        return None  # what is out of range is decided by the processor's instruction
-    if name in _OF_X86 and not X86 and dtypes[0].kind == "f":
-        return None
+    if name not in _MIXED and len(set(dtypes[:-1])) > 1:
+        return None  # comparisons of int64 with uint64
+    if not X86 and dtypes[0].kind == "f" and (name in _OF_X86 or dtypes[-1].kind in "iu"):
+        return (
+            None  # what is out of range of integers, too, is decided by the processor's instruction
+        )
     for kinds, rule in _RULES.get(name, {}).items():
         if dtypes[0].kind in kinds:
             return rule

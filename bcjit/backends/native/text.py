@@ -51,6 +51,8 @@ class Text:
     def __init__(self, width: int) -> None:
         self.width = width
         self.lines: list[str] = []
+        self.prologue: list[str] = []  # before all other instructions
+        self._opaque: dict[tuple[str, bytes], Vector] = {}
         self.declared: dict[str, None] = {}
         self._names = 0
 
@@ -101,6 +103,22 @@ class Text:
         element = element_type(value.dtype)
         text = scalar_text(value)
         return Vector(f"<{', '.join([f'{element} {text}'] * self.width)}>", value.dtype)
+
+    def opaque(self, value: np.generic) -> Vector:
+        """Return the vector of a constant that LLVM does not know, made once.
+
+        What it knows it computes with by rules that hold for numbers, but not for the signs of NaN: ``x * -1`` would become ``-x``.
+        """
+        key = value.dtype.char, value.tobytes()
+        if key not in self._opaque:
+            body, self.lines = self.lines, self.prologue
+            memory = memory_type(value.dtype)
+            place = self.value(f"alloca {memory}")
+            self.emit(f"store volatile {memory} {scalar_text(value)}, ptr {place}")
+            scalar = self.value(f"load volatile {memory}, ptr {place}")
+            self._opaque[key] = Vector(self.splat(scalar, memory), value.dtype)
+            self.lines = body
+        return self._opaque[key]
 
     def load(self, pointer: str, dtype: DType) -> Vector:
         """Load a vector of elements that lie side by side."""

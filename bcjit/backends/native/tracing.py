@@ -52,6 +52,8 @@ _FUNCTIONS: Final = frozenset(
     }
 )  # fmt: skip
 
+_POWERS: Final = frozenset({operator.pow, builtins.pow, operator.ipow})
+
 
 def traced(node: Node) -> Item | None:
     """Return how an element of a call's result is computed from elements of its operands, as `Leaf`; None where that is not what it does."""
@@ -93,6 +95,10 @@ def _may_be(node: Node) -> bool:
     target = node.target
     if isinstance(target, np.ufunc):
         return not node.kwargs
+    if meta.dtype.kind == "c" and target is operator.mul and (node.temporaries or (0, 1))[1]:
+        return False  # NumPy may swap the operands, which shows in the last bits: see `elision`
+    if target in _POWERS and any(isinstance(arg, Node) for arg in node.args[1:]):
+        return False  # which ufunc it is depends on the exponent's value
     if getattr(target, "__module__", "") == "_operator" or target in (builtins.abs, builtins.pow):
         return target is not operator.getitem and not node.kwargs
     return target in _FUNCTIONS and node.kwargs.keys() <= {"dtype"}
@@ -186,12 +192,16 @@ class _Tracer(MetaEmitter):
     ) = make = item = _refuse
 
 
+# Of dtypes that a Python number is converted to without a loss of which NumPy would speak.
+_KINDS_OF: Final = {bool: "biufc", int: "iufc", float: "fc", complex: "c"}
+
+
 def _constant(value: object, dtype: DType) -> Constant:
     """Return a Python number as NumPy converts it for a loop; not where it would say something of that."""
-    if type(value) not in (bool, int, float, complex):
+    if type(value) not in _KINDS_OF or dtype.kind not in _KINDS_OF[type(value)]:
         raise _NotElementwise
     try:
-        # Not `warnings.catch_warnings`: the program's warnings would all be said once more.
+        # Nothing here touches the filters of warnings: what was warned of once would be warned of again.
         with np.errstate(all="raise"):
             return Constant(dtype.type(value))
     except (ArithmeticError, ValueError, TypeError):
