@@ -72,7 +72,7 @@ def _negated_float(t: Text, operands: Sequence[Vector], dtypes: tuple[DType, ...
     dtype = dtypes[0]
     integer = np.dtype(f"i{dtype.itemsize}")
     kind, bits = t.type_of(dtype), t.type_of(integer)
-    mask = t.opaque(np.array(-0.0, dtype).view(integer)[()])
+    mask = t.opaque(integer.type(np.iinfo(integer).min))
     turned = t.value(f"bitcast {kind} {operands[0].name} to {bits}")
     turned = t.value(f"xor {bits} {turned}, {mask.name}")
     return t.make(dtype, f"bitcast {bits} {turned} to {kind}")
