@@ -31,10 +31,10 @@ def ruled():
 
 @pytest.mark.parametrize(("processor", "size"), PROCESSORS)
 def test_code_calls_nothing(processor, size):
+    machine()  # LLVM is ready
     target = llvm.Target.from_default_triple().create_target_machine(
         cpu=processor, features="", opt=2, jit=True
     )
-    machine()
     for function, dtypes in ruled():
         if processor in WITHOUT_HALVES and "e" in {dtype.char for dtype in dtypes}:
             continue
