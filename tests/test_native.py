@@ -32,6 +32,7 @@ from native_kit import (
 import bcjit
 from bcjit.backends.choice import has_llvm
 from bcjit.backends.native.backend import Native
+from bcjit.backends.native.build import build
 from bcjit.backends.native.compiled import compiled
 from bcjit.backends.native.program import can_compute
 from bcjit.backends.native.rules import has_rule
@@ -426,3 +427,51 @@ def test_a_scalar_function_is_interpreted_as_numpy_does():
     x = np.array([1.5, -2.0])
     assert applied(CAST, (F8, I8), [x]).tolist() == [1, -2]
     assert bits(np.array([1 + 2j, np.nan]), any_nan=True).shape == (4,)
+
+
+TRACED = {
+    "where": lambda x, y: np.where(x > 0, x, y),
+    "where of numbers": lambda x, y: np.where(x > y, 1.0, -1),
+    "clip": lambda x, y: np.clip(x, -0.5, y),
+    "clip, named": lambda x, y: np.clip(x, a_min=y, a_max=None),
+    "ndarray.clip": lambda x, y: x.clip(max=0.5) + y,
+    "astype": lambda x, y: x.astype(np.float32) + y.astype("i8"),
+    "round": lambda x, y: np.round(x, 2) + y.round() + np.around(y, -1),
+    "angle": lambda x, y: np.angle(x, deg=True) + np.angle(y),
+    "isclose": lambda x, y: np.isclose(x, y, rtol=0.1) | np.isclose(x, 0.0, equal_nan=True),
+    "infinities": lambda x, y: np.isposinf(x) | np.isneginf(y / 0.0),
+    "nan_to_num": lambda x, y: np.nan_to_num(x, nan=-1.0) + np.nan_to_num(y / x, posinf=3),
+    "sinc": lambda x, y: np.sinc(x) * y,
+    "trunc": lambda x, y: np.trunc(x * 3) - np.trunc(y),
+    "dtype": lambda x, y: np.add(x, y, dtype="f4") * np.multiply(x, 2, dtype=np.float64),
+    "conj": lambda x, y: x.conj() - np.conj(y),
+    "square": lambda x, y: np.square(x) + np.sign(y) + np.rint(x * 7) + np.heaviside(x, y),
+}
+
+
+@pytest.mark.parametrize("name", TRACED)
+def test_functions_that_are_traced(name):
+    fn, left = TRACED[name], set()
+
+    def backend(graph, example_inputs):
+        calls = build(graph, smallest=1).graph.all_calls
+        left.update(str(node.target) for node in calls if node.op is not None)
+        return Native(smallest=1)(graph, example_inputs)
+
+    made = bcjit.compile(fn, backend=backend)
+    x = np.array([0.25, -0.0, 0.0, np.nan, np.inf, -np.inf, 1.5, -2.5, 1e300, 0.5]).repeat(2)
+    x = x.reshape(4, 5)
+    y = x[::-1].copy()
+    turned = np.arange(24.0).reshape(2, 3, 4)
+    pairs = [
+        (x, y),
+        (np.asfortranarray(x), np.asfortranarray(y)),
+        (x.T, y.T),
+        (x[:, ::2], y[:, ::2]),
+    ]
+    pairs += [(x, y[0]), (turned.transpose(1, 2, 0),) * 2, (np.asfortranarray(turned), turned)]
+    for one, other in pairs:
+        plain, kernel = outcome(fn, one, other), outcome(made, one, other)
+        assert plain[1:] == kernel[1:]
+        assert same(kernel[0], plain[0], any_nan=True), (one.strides, other.strides)
+    assert left == set()  # all is in kernels
