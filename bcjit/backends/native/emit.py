@@ -73,7 +73,7 @@ class _Emitter:
         self.slots: dict[Item, str] = {}  # where a number lies that a loop reads
 
     def _in_vectors(self, item: Item) -> bool:
-        return item.dtype.kind != "c" and item.dtype.char != "e"
+        return item.dtype.kind != "c"
 
     # Planning
 

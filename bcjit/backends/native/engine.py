@@ -35,6 +35,10 @@ class Machine:
     ----------
     vector_bytes
         Of the vectors that code is made of.
+    halves
+        Whether this is an x86 processor that converts float16.
+    rounds
+        Whether the processor rounds floats to whole numbers: else LLVM would call functions for that.
     name
         The processor and its features: what object files depend on.
     """
@@ -54,6 +58,9 @@ class Machine:
             f"llvmlite {llvmlite.__version__} LLVM {'.'.join(map(str, llvm.llvm_version_info))}"
         )
         self.vector_bytes = _vector_bytes(features)
+        x86 = target.triple.startswith(("x86_64", "i686"))
+        self.halves = x86 and bool(features.get("f16c"))
+        self.rounds = not x86 or bool(features.get("sse4.1"))
         self.jit: Any = llvm.create_lljit_compiler(self.target)
         self._names = itertools.count()
         self._lock = threading.Lock()

@@ -12,6 +12,8 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from bcjit.backends.native.engine import machine
+from bcjit.backends.native.halves import half_rule
 from bcjit.backends.native.text import Text, Vector, element_type
 from bcjit.ops.scalar_functions import (
     CAST,
@@ -28,6 +30,7 @@ Rule: TypeAlias = "Callable[[Text, Sequence[Vector], tuple[DType, ...]], Vector]
 
 X86: Final = platform.machine().lower() in {"x86_64", "amd64"}
 _BOOL: Final = np.dtype(bool)
+_SINGLE: Final = np.dtype(np.float32)
 _SUFFIXES: Final = {"float": "f32", "double": "f64", "half": "f16"}
 
 
@@ -348,6 +351,7 @@ _RULES: Final[dict[str, dict[str, Rule]]] = {
 
 _OWN: Final = {**SCALAR_FUNCTIONS, "cast": CAST, "select": SELECT, "clip": CLIP}
 
+_ROUND: Final = frozenset({"floor", "ceil", "trunc", "rint"})
 # Of operands of several dtypes.
 _MIXED: Final = frozenset({"select"})
 # Elsewhere the processor's own instruction orders zeros: NumPy's inner loop knows.
@@ -359,12 +363,21 @@ def rule_of(function: ScalarFunction, dtypes: tuple[DType, ...]) -> Rule | None:
     name = function.name
     if _OWN.get(name) is not function:
         return None  # somebody else's ufunc of the same name
-    if any(
-        dtype.kind not in "biuf" or dtype.itemsize > 8 or dtype.char in "eg" for dtype in dtypes
-    ):
+    if any(dtype.kind not in "biuf" or dtype.itemsize > 8 or dtype.char == "g" for dtype in dtypes):
         return None
     if name not in _MIXED and len(set(dtypes[:-1])) > 1:
         return None  # comparisons of int64 with uint64
+    if any(dtype.char == "e" for dtype in dtypes):
+        if not machine().halves:
+            return None
+        singles = tuple(_SINGLE if dtype.char == "e" else dtype for dtype in dtypes)
+        return half_rule(name, dtypes, _of_kind(name, singles))
+    return _of_kind(name, dtypes)
+
+
+def _of_kind(name: str, dtypes: tuple[DType, ...]) -> Rule | None:
+    if name in _ROUND and dtypes[0].kind == "f" and not machine().rounds:
+        return None
     if not X86 and dtypes[0].kind == "f" and (name in _OF_X86 or dtypes[-1].kind in "iu"):
         return (
             None  # what is out of range of integers, too, is decided by the processor's instruction

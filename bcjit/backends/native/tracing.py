@@ -14,14 +14,14 @@ from typing import Final, NoReturn, TypeGuard, cast
 import numpy as np
 
 from bcjit.backends.native.scalars import Apply, Constant, DType, Item, Leaf
-from bcjit.dims import Expr, ShapeEnv
+from bcjit.dims import Expr, ShapeEnv, Undecidable
 from bcjit.fx_graph import Node, NodeKind, map_operand
 from bcjit.meta import ArrayMeta, ScalarMeta
 from bcjit.ops import OpDef, OpFailure
-from bcjit.ops.emitter import Broadcast, Operand, Shape, Value, ViewMap
+from bcjit.ops.emitter import Basic, Broadcast, Operand, Range, Shape, Value, ViewMap
 from bcjit.ops.meta_emitter import MetaEmitter, MetaValue
 from bcjit.ops.opdef import declared
-from bcjit.ops.scalar_functions import CAST, ScalarFunction
+from bcjit.ops.scalar_functions import CAST, SELECT, ScalarFunction
 from bcjit.records import dataclass
 
 __all__ = ["traced"]
@@ -45,12 +45,32 @@ class _Weak(ScalarMeta):
     source: object = None
 
 
-# Functions that give what they compute in the layout in which a ufunc gives it. Others may lay it out otherwise.
-_FUNCTIONS: Final = frozenset(
-    {
-        np.where, np.clip, np.ndarray.clip, np.ndarray.astype, np.ndarray.conj, np.ndarray.conjugate,
-    }
-)  # fmt: skip
+# Functions that lay out what they compute in C order for operands in C order and in Fortran's for such ones, as ufuncs do, with the
+# keywords that change nothing of that. (np.select, np.copy and the types of scalars are others.)
+_FUNCTIONS: Final[dict[object, frozenset[str]]] = {
+    np.where: frozenset(),
+    np.clip: frozenset({"min", "max", "a_min", "a_max", "dtype"}),
+    np.ndarray.clip: frozenset({"min", "max", "dtype"}),
+    np.ndarray.astype: frozenset({"dtype"}),
+    np.ndarray.conj: frozenset(),
+    np.ndarray.conjugate: frozenset(),
+    np.around: frozenset({"decimals"}),
+    np.round: frozenset({"decimals"}),
+    np.ndarray.round: frozenset({"decimals"}),
+    np.angle: frozenset({"deg"}),
+    np.isclose: frozenset({"rtol", "atol", "equal_nan"}),
+    np.isposinf: frozenset(),
+    np.isneginf: frozenset(),
+    np.nan_to_num: frozenset({"nan", "posinf", "neginf"}),
+    np.sinc: frozenset(),
+    np.fix: frozenset(),
+}
+# Most arguments by position: what comes behind says where the result lies.
+_MOST_ARGUMENTS: Final[dict[object, int]] = {
+    np.clip: 3, np.ndarray.clip: 3, np.ndarray.astype: 2, np.around: 2, np.round: 2, np.ndarray.round: 2,
+    np.isposinf: 1, np.isneginf: 1, np.nan_to_num: 1, np.fix: 1, np.ndarray.conj: 1, np.ndarray.conjugate: 1,
+}  # fmt: skip
+
 
 _POWERS: Final = frozenset({operator.pow, builtins.pow, operator.ipow})
 
@@ -78,7 +98,7 @@ def traced(node: Node) -> Item | None:
         expand = node.op.spelling(cast("Callable[..., object]", node.target)).expand
         bound = declared(expand).bind(emitter, *args, **kwargs)
         result = expand(*bound.args, **bound.kwargs)
-    except (_NotElementwise, OpFailure):
+    except (_NotElementwise, OpFailure, Undecidable):
         return None
     item = result.item if isinstance(result, _Traced) else None
     return item if isinstance(item, Apply) and item.dtype == meta.dtype else None
@@ -94,14 +114,16 @@ def _may_be(node: Node) -> bool:
         return False
     target = node.target
     if isinstance(target, np.ufunc):
-        return not node.kwargs
+        return len(node.args) == target.nin and node.kwargs.keys() <= {"dtype"}
     if meta.dtype.kind == "c" and target is operator.mul and (node.temporaries or (0, 1))[1]:
         return False  # NumPy may swap the operands, which shows in the last bits: see `elision`
     if target in _POWERS and any(isinstance(arg, Node) for arg in node.args[1:]):
         return False  # which ufunc it is depends on the exponent's value
     if getattr(target, "__module__", "") == "_operator" or target in (builtins.abs, builtins.pow):
         return target is not operator.getitem and not node.kwargs
-    return target in _FUNCTIONS and node.kwargs.keys() <= {"dtype"}
+    if target not in _FUNCTIONS or len(node.args) > _MOST_ARGUMENTS.get(target, 9):
+        return False
+    return node.kwargs.keys() <= _FUNCTIONS[target]
 
 
 def _leaf(node: Node) -> object:
@@ -136,6 +158,9 @@ class _Tracer(MetaEmitter):
         """See `Emitter.array`."""
         if isinstance(operand, _Traced):
             return operand
+        if type(operand) in (bool, int, float, complex):
+            dtype = np.dtype(type(operand))
+            return _Traced((), dtype, item=_constant(operand, dtype))
         raise _NotElementwise
 
     def scalar(self, value: Value) -> Value:
@@ -173,8 +198,10 @@ class _Tracer(MetaEmitter):
         return _constant(operand, dtype)
 
     def view(self, value: Value, how: ViewMap) -> Value:
-        """See `Emitter.view`: only what broadcasting undoes."""
-        if not isinstance(value, _Traced) or not isinstance(how, Broadcast):
+        """See `Emitter.view`: only what broadcasting undoes, and all of it."""
+        if not isinstance(value, _Traced) or not (
+            isinstance(how, Broadcast) or _is_whole(how, value)
+        ):
             raise _NotElementwise
         return value
 
@@ -184,16 +211,37 @@ class _Tracer(MetaEmitter):
             raise _NotElementwise
         return _Traced((), dtype, item=_constant(item, dtype))
 
+    def scatter(
+        self,
+        base: Value,
+        item: Operand,
+        where: ViewMap | tuple[Value, ...],
+        mask: Value | None = None,
+    ) -> Value:
+        """See `Emitter.scatter`: only into all of what was just made, at a mask."""
+        if not (isinstance(base, _Traced) and isinstance(base.item, Apply)):
+            raise _NotElementwise
+        if not isinstance(mask, _Traced) or not _is_whole(where, base):
+            raise _NotElementwise
+        dtypes = (mask.dtype, base.dtype, base.dtype, base.dtype)
+        (made,) = self.map(SELECT, (mask, item, base), dtypes)
+        return made
+
     def _refuse(self, *_args: object, **_kwargs: object) -> NoReturn:
         raise _NotElementwise
 
-    reduce = arg_reduce = scan = contract = concat = gather = scatter = iota = sort = lib_call = (
-        draw
-    ) = make = item = _refuse
+    reduce = arg_reduce = scan = contract = concat = gather = iota = sort = lib_call = draw = (
+        make
+    ) = item = _refuse
 
 
 # Of dtypes that a Python number is converted to without a loss of which NumPy would speak.
 _KINDS_OF: Final = {bool: "biufc", int: "iufc", float: "fc", complex: "c"}
+
+
+def _is_whole(how: object, value: Value) -> bool:
+    whole = tuple(Range(0, 1, dim) for dim in value.shape)
+    return isinstance(how, Basic) and how.items == whole
 
 
 def _constant(value: object, dtype: DType) -> Constant:
