@@ -413,8 +413,19 @@ def newton(x):
     return guess, steps
 
 
+def chosen(x):
+    m = x > 0.0
+    a = np.where(m, x * 2.0, x - 1.0)
+    b = np.where(m, 0.0, a) + np.where(np.isnan(x) | m, a, -0.0)
+    c = np.where(m, a * 1j, b * (1.0 + 2.0j))
+    n = (x * 7.0).astype(np.int16)
+    k = np.where((n > 2) & m, n * 2, -n) + np.where(m, np.int16(3), n)
+    t = np.where(m, k > 0, n == k) ^ (k < 5)
+    return a * b, c, k, t, np.where(t & m, b, np.where(m, a, 1))
+
+
 PROGRAMS = [
-    newton, normalised, cubes, smooth, pairs, orders, slices,
+    chosen, newton, normalised, cubes, smooth, pairs, orders, slices,
     two_axes, view_of_a_temporary, returned_twice, written_temporary, reads_back, powers, writes_an_input, turns, swapped,
     mixed, numbers,
 ]  # fmt: skip

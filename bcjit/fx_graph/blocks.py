@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bcjit.fx_graph.node import Node
+from bcjit.meta import ArrayMeta
 from bcjit.records import dataclass
 
 if TYPE_CHECKING:
-    from bcjit.fx_graph.buffers import Run
+    from bcjit.fx_graph.buffers import Run, Stored
     from bcjit.fx_graph.expressions import Expression, Renderer
     from bcjit.fx_graph.graph import Graph
 
@@ -93,8 +94,36 @@ class _Writer:
         if isinstance(stored.function, np.ufunc):
             # By keyword: np.maximum warns of a third positional operand.
             return self.renderer.stored_call(stored, words, f", out={buffer}")
+        if stored.mask is not None:
+            return self._chosen(node, words, buffer, stored)
         made = self.renderer.stored_call(stored, words, "")
         return f"{self.renderer.bind(np.copyto, 'np_copyto')}({buffer}, {made})"
+
+    def _chosen(self, node: Node, words: list[str], buffer: str, stored: Stored) -> str:
+        """Return the statements that choose bits by a mask: `numpy.where` goes element by element, at a loss where the condition varies."""
+        bind = self.renderer.bind
+        assert stored.mask is not None
+        dtype = _dtype(node)
+        bits = np.dtype(f"i{dtype.itemsize}")
+        view = f".view({bind(bits, f'dtype_{bits.name}')})"
+        one, other = (
+            f"{word}{view}"
+            if isinstance(arg, Node)
+            else bind(np.asarray(arg, dtype).view(bits)[()], "bits")
+            for word, arg in zip(words[1:], node.args[1:], strict=True)
+        )
+        xor, chosen = bind(np.bitwise_xor, "np_bitwise_xor"), self.renderer.new_name("chosen")
+        mask = self._buffer(stored.mask)
+        statements = [
+            f"{chosen} = {buffer}{view}",
+            f"{xor}({one}, {other}, out={chosen})",
+            f"{bind(np.bitwise_and, 'np_bitwise_and')}({chosen}, {mask}, out={chosen})",
+            f"{xor}({chosen}, {other}, out={chosen})",
+        ]
+        if stored.makes_mask:
+            truth = f"{words[0]}.view({bind(np.dtype('i1'), 'dtype_int8')})"
+            statements.insert(0, f"{bind(np.negative, 'np_negative')}({truth}, out={mask})")
+        return "; ".join(statements)
 
     def _operand(self, operand: object) -> str:
         if isinstance(operand, Node) and operand in self.inside:
@@ -124,3 +153,9 @@ class _Writer:
             self._blocks[name] = self.renderer.new_name(f"{name}_block")
             self.slices[name] = f"{self._blocks[name]} = {flat}[{self.here}]"
         return self._blocks[name]
+
+
+def _dtype(node: Node) -> np.dtype[np.generic]:
+    meta = node.meta[0]
+    assert isinstance(meta, ArrayMeta)
+    return meta.dtype

@@ -39,6 +39,10 @@ class Stored:
         The call makes its result as NumPy does, and that is the buffer from then on.
     swapped
         Whether the two operands change places, as NumPy does it (`elision`): always, never, or from this many bytes of the result on.
+    mask
+        Of `numpy.where` in a run: the buffer for the condition as integers of all bits or none, by which the bits of the result are chosen.
+    makes_mask
+        This call is the first that needs what is in it.
     """
 
     function: Callable[..., Any]
@@ -46,6 +50,8 @@ class Stored:
     buffer: int | None
     makes: bool = False
     swapped: bool | Expr = False
+    mask: int | None = None
+    makes_mask: bool = False
 
 
 @dataclass(frozen=True, slots=True)

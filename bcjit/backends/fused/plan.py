@@ -7,16 +7,14 @@ its memory, once, and the temporaries before it on the way may be in that memory
 
 from __future__ import annotations
 
-import operator
 from collections import Counter
-from collections.abc import Callable, Collection, Container, Iterator, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from bcjit.backends.fused.calls import (
-    BLOCKWISE,
     array_meta,
     array_shape,
     count_inputs,
@@ -34,48 +32,29 @@ from bcjit.backends.fused.order import (
     swaps,
     with_users,
 )
+from bcjit.backends.fused.runs import Array, FoundRun, Key, Runs, masks
 from bcjit.backends.fused.scratch import ScratchPool
 from bcjit.dims import Dim, Expr, floor_divide, maximum, product
-from bcjit.fx_graph import Node, NodeKind, item_of, maker
+from bcjit.fx_graph import Node, NodeKind, maker
 from bcjit.fx_graph.buffers import Plan, Run, Scratch, Stored
 from bcjit.fx_graph.elision import LEAST
-from bcjit.records import dataclass
+from bcjit.records import dataclass, replace
 
 if TYPE_CHECKING:
     from bcjit.fx_graph import Graph
-    from bcjit.fx_graph.places import Places, Value
+    from bcjit.fx_graph.places import Places
 
 __all__ = ["BufferPlanner"]
 
-_Key: TypeAlias = tuple[tuple[Dim, ...], np.dtype[np.generic]]
-
-# Calls of a run: slicing the blocks costs more than two of them save.
-_SHORTEST: Final = 3
-
 _AT_THE_END: Final = 1 << 60
-
-
-@dataclass(slots=True)
-class _Array:
-    """An array that may be put into a buffer."""
-
-    node: Node
-    function: Callable[..., Any]
-    graph: Graph
-    made: int  # the index of its call
-    read: int  # that of the last that reads it
-    key: _Key
-    leaves: bool
-    over: bool  # its call may write over an operand
-    whole: _Key  # the key of all of it, where the other is that of a block
 
 
 @dataclass(slots=True, eq=False)
 class _Buffer:
     """Arrays that are in one memory after one another."""
 
-    key: _Key
-    arrays: list[_Array] = field(default_factory=list)
+    key: Key
+    arrays: list[Array] = field(default_factory=list)
     leaving: bool = False
 
 
@@ -130,26 +109,31 @@ class BufferPlanner:
         main = max(counts, key=lambda shape: (_symbolic_axes(shape), counts[shape]))
         most = _symbolic_axes(main)
         arrays = {n: one for n, one in arrays.items() if _symbolic_axes(one.key[0]) == most}
-        runs = [*_Runs(places, arrays, main, self.layouts, sizes).find()]
+        runs = [*Runs(places, arrays, main, self.layouts, sizes).find()]
         run_of = {one.node: run for run in runs for one in run.arrays}
         # Only a block of what numpy.where gives is cheap to copy.
         arrays = {
             n: one for n, one in arrays.items() if n in run_of or one.function is not np.where
         }
         local: set[tuple[Dim, ...]] = set()
+        masked: list[tuple[Array, list[Array]]] = []
         for run in runs:
             shape = self._block_shape(run, main)
             local.add(shape)
+            masked += masks(run, shape)
             for one in run.arrays:
                 if not one.leaves and one.read <= run.arrays[-1].made:
                     one.key = shape, one.key[1]
+        for _, users in masked:
+            for one in users:
+                one.over = False  # its result is written before the other operand is read
         taken: set[Node] = set()
         leaving = [
             buffer
             for buffer in _leaving(arrays, taken)
             if len(buffer.arrays) > 1 or buffer.arrays[0].node in run_of
         ]
-        scratch = _scratch(places, arrays, run_of, taken)
+        scratch = _scratch(places, arrays, run_of, taken, [mask for mask, _ in masked])
         found = [*scratch, *leaving]
         if not found:
             return None
@@ -158,6 +142,12 @@ class BufferPlanner:
             function = elementwise(node)
             if node not in calls and orders[node] and function is not None:
                 calls[node] = Stored(function, 2, None, swapped=count_bytes(node))
+        numbers = {one: n for n, buffer in enumerate(scratch) for one in buffer.arrays}
+        for mask, users in masked:
+            for one in users:
+                calls[one.node] = replace(
+                    calls[one.node], mask=numbers[mask], makes_mask=one is users[0]
+                )
         blocks = frozenset(n for n, buffer in enumerate(scratch) if buffer.key[0] in local)
         inputs = [node for node in places.graph.inputs if has_axes(node)]
         whole = (node for node in inputs if sizes.shape(array_shape(node)) == main)
@@ -187,6 +177,8 @@ class BufferPlanner:
             if first is not None and first in run_of:
                 makes[first] = number
             for one in buffer.arrays:
+                if one.function is None:
+                    continue
                 starts = one.node is first and first not in run_of
                 swapped: bool | Expr = False
                 if orders[one.node]:
@@ -198,7 +190,7 @@ class BufferPlanner:
                 )
         return calls, makes
 
-    def _block_shape(self, run: _Run, main: tuple[Dim, ...]) -> tuple[Dim, ...]:
+    def _block_shape(self, run: FoundRun, main: tuple[Dim, ...]) -> tuple[Dim, ...]:
         if run.flat or len(main) == 1:
             return (self.block,)
         row = maximum(product(main[1:]), 1)
@@ -206,7 +198,7 @@ class BufferPlanner:
 
     def _run(
         self,
-        run: _Run,
+        run: FoundRun,
         calls: dict[Node, Stored],
         makes: dict[Node, int],
         blocks: frozenset[int],
@@ -220,13 +212,13 @@ class BufferPlanner:
             len(array_shape(nodes[0])),
             run.flat,
             self.block,
-            blocks & {calls[n].buffer for n in nodes},
+            blocks & {k for n in nodes for k in (calls[n].buffer, calls[n].mask)},
             tuple((makes[n], dtype_of(n)) for n in nodes if n in makes),
             frozenset(one.node for one in run.arrays if one.leaves or one.read > last),
             tuple(run.views),
         )
 
-    def _array(self, places: Places, node: Node, sizes: Sizes) -> _Array:
+    def _array(self, places: Places, node: Node, sizes: Sizes) -> Array:
         graph, made = places.where[node]
         function = elementwise(node)
         assert function is not None
@@ -241,7 +233,7 @@ class BufferPlanner:
         assert meta is not None
         key = sizes.shape(meta.shape), meta.dtype
         over = may_write_over_operands(node)
-        return _Array(node, function, graph, made, read, key, leaves, over, key)
+        return Array(node, function, graph, made, read, key, leaves, over, key)
 
 
 def _stays(node: Node, kept: Collection[Node]) -> tuple[list[Node], bool] | None:
@@ -265,14 +257,14 @@ def _stays(node: Node, kept: Collection[Node]) -> tuple[list[Node], bool] | None
     return members, leaves
 
 
-def _leaving(arrays: dict[Node, _Array], taken: set[Node]) -> Iterator[_Buffer]:
+def _leaving(arrays: dict[Node, Array], taken: set[Node]) -> Iterator[_Buffer]:
     """Yield a buffer for each array that leaves, with those on the way to it that can be in its memory before."""
     for last in sorted(arrays.values(), key=lambda one: -one.made):
         if last.leaves:
             yield _Buffer(last.key, _chain(last, arrays, taken), leaving=True)
 
 
-def _chain(last: _Array, arrays: dict[Node, _Array], taken: set[Node]) -> list[_Array]:
+def _chain(last: Array, arrays: dict[Node, Array], taken: set[Node]) -> list[Array]:
     """Return an array with those that can be in its memory before, one after another, and take them."""
     found = [last]
     taken.add(last.node)
@@ -290,119 +282,17 @@ def _chain(last: _Array, arrays: dict[Node, _Array], taken: set[Node]) -> list[_
     return found
 
 
-@dataclass(slots=True)
-class _Run:
-    """Calls that are made block by block."""
-
-    arrays: list[_Array] = field(default_factory=list)
-    nodes: set[Node] = field(default_factory=set)
-    whole: set[Node] = field(default_factory=set)
-    sliced: set[Node] = field(default_factory=set)
-    flat: bool = True
-    views: list[Node] = field(default_factory=list)
-
-
-class _Runs:
-    """Finds the calls behind one another that are made block by block."""
-
-    def __init__(
-        self,
-        places: Places,
-        arrays: dict[Node, _Array],
-        main: tuple[Dim, ...],
-        layouts: Layouts,
-        sizes: Sizes,
-    ) -> None:
-        self.places = places
-        self.arrays = arrays
-        self.main = main
-        self.layouts = layouts
-        self.sizes = sizes
-
-    def find(self) -> Iterator[_Run]:
-        """Yield the runs that are long enough."""
-        for graph in self.places.graph.nested():
-            run = _Run(flat=len(self.main) > 1)
-            waiting: list[Node] = []  # views behind the last call of the run
-            for node in graph.nodes:
-                passed = node.kind in (NodeKind.INPUT, NodeKind.CONST)
-                if passed or node in self.places.nested or item_of(node) is not None:
-                    continue
-                if self._is_view_apart(run, node):
-                    waiting.append(node)
-                    continue
-                if self._takes(run, node):
-                    run.views += waiting
-                    waiting = []
-                else:
-                    waiting = []
-                    if _is_worth_it(run):
-                        yield run
-                    run = _Run(flat=len(self.main) > 1)
-                    self._takes(run, node)
-
-    def _is_view_apart(self, run: _Run, node: Node) -> bool:
-        """Whether a statement between two calls of a run is a view that can as well be made before the run."""
-        if not run.arrays or node.target is not operator.getitem or node.alias != "view":
-            return False
-        graph, _ = self.places.where[node]
-        read: set[Value] = set()
-        for operand in node.operands:
-            read |= self.places.values_of(operand, graph)
-        return not read & (run.nodes | set(run.views)) and maker(node) not in self.arrays
-
-    def _takes(self, run: _Run, node: Node) -> bool:
-        """Append a call to a run, if it fits."""
-        one = self.arrays.get(node)
-        if one is None or one.key[0] != self.main or one.function not in BLOCKWISE:
-            return False
-        whole: list[Node] = []
-        sliced: list[Node] = []
-        flat = run.flat
-        for used in node.uses():
-            if used in run.nodes:
-                continue
-            graph, _ = self.places.where[node]
-            if used in self.places.nested and self.places.values_of(used, graph) & run.nodes:
-                return False
-            if not has_axes(used):
-                if used.multi:
-                    return False
-                continue
-            if used not in self.arrays and maker(used) in self.arrays:
-                return False  # a view of a buffer
-            shape = self.sizes.shape(array_shape(used))
-            if shape == self.main:
-                whole.append(used)
-                sliced.append(used)
-                flat &= self.layouts.of.get(used) is Order.C and used not in self.places.nested
-            else:
-                flat = False
-                if len(shape) == len(self.main) and shape[0] != 1:
-                    if shape[0] != self.main[0]:
-                        return False
-                    sliced.append(used)
-        run.arrays.append(one)
-        run.nodes.add(node)
-        run.whole.update(whole)
-        run.sliced.update(sliced)
-        run.flat = flat
-        return True
-
-
-def _is_worth_it(run: _Run) -> bool:
-    """Whether blocks save more than their slicing costs: calls that do not follow from one another have nothing in the caches for each other."""
-    follow = any(used in run.nodes for node in run.nodes for used in node.uses())
-    return len(run.arrays) >= _SHORTEST and follow and bool(run.whole)
-
-
 def _scratch(
-    places: Places, arrays: dict[Node, _Array], run_of: Container[Node], taken: set[Node]
+    places: Places,
+    arrays: dict[Node, Array],
+    run_of: Container[Node],
+    taken: set[Node],
+    masks: list[Array],
 ) -> list[_Buffer]:
-    """Return as few buffers as are needed for the arrays that are not taken."""
+    """Return as few buffers as are needed for the arrays that are not taken, and for masks."""
     found: list[_Buffer] = []
 
-    def place(key: _Key, group: list[_Array]) -> None:
+    def place(key: Key, group: list[Array]) -> None:
         free = (b for b in found if b.key == key and all(_is_free(places, b, one) for one in group))
         home = next(free, None)
         if home is None:
@@ -419,6 +309,8 @@ def _scratch(
     for one in left:
         if one.node not in taken:
             place(one.key, [one])
+    for one in masks:
+        place(one.key, [one])
     return found
 
 
@@ -434,17 +326,17 @@ def _depth(places: Places, graph: Graph) -> int:
     return sum(1 for _ in places.chain(graph))
 
 
-def _is_free(places: Places, buffer: _Buffer, one: _Array) -> bool:
+def _is_free(places: Places, buffer: _Buffer, one: Array) -> bool:
     """Whether nothing in a buffer is needed while an array is."""
     return not any(_meet(places, one, other) for other in buffer.arrays)
 
 
-def _follows(one: _Array, read: int) -> bool:
+def _follows(one: Array, read: int) -> bool:
     """Whether an array is made while another one, which is read last at an index, is needed."""
     return one.made < read or (one.made == read and not one.over)
 
 
-def _meet(places: Places, one: _Array, other: _Array) -> bool:
+def _meet(places: Places, one: Array, other: Array) -> bool:
     """Whether two arrays are needed at one moment."""
     if one.graph is other.graph:
         return _follows(one, other.read) and _follows(other, one.read)
