@@ -64,14 +64,14 @@ class BufferPlanner:
     Parameters
     ----------
     smallest
-        The least number of elements for which buffers are used.
+        The least number of elements for which buffers are used: elements of eight bytes; there must be more smaller ones.
     block
-        How many elements are computed at once, where several calls behind one another are.
+        How many such elements are computed at once, where several calls behind one another are.
     """
 
     def __init__(self, smallest: int, block: int) -> None:
-        self.smallest = smallest
-        self.block = block
+        self.smallest = self._smallest = smallest
+        self.block = self._block = block
 
     def candidates(self, graph: Graph) -> Collection[Node]:
         """Return the calls that may be given a buffer, and the numbers that they take."""
@@ -109,6 +109,7 @@ class BufferPlanner:
         main = max(counts, key=lambda shape: (_symbolic_axes(shape), counts[shape]))
         most = _symbolic_axes(main)
         arrays = {n: one for n, one in arrays.items() if _symbolic_axes(one.key[0]) == most}
+        self._measure(arrays)
         runs = [*Runs(places, arrays, main, self.layouts, sizes).find()]
         run_of = {one.node: run for run in runs for one in run.arrays}
         # Only a block of what numpy.where gives is cheap to copy.
@@ -161,6 +162,13 @@ class BufferPlanner:
             tuple(inputs),
             tuple(self._run(run, calls, makes, blocks) for run in runs),
         )
+
+    def _measure(self, arrays: Collection[Node]) -> None:
+        """Count sizes in elements of the largest dtype that is worked on."""
+        touched = [*arrays, *(used for node in arrays for used in node.uses() if has_axes(used))]
+        most = max(dtype_of(node).itemsize for node in touched if array_meta(node) is not None)
+        self.smallest = self._smallest * 8 // most
+        self.block = max(self._block * 8 // most, 1)
 
     def _calls(
         self,
