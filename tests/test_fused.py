@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import itertools
 import operator
+import os
 import signal
 import threading
 import warnings
@@ -583,6 +584,21 @@ def test_buffers_that_are_too_large_do_not_wait(monkeypatch):
     assert len(pool) == 1
 
 
+def test_all_that_waits_has_a_bound(monkeypatch):
+    monkeypatch.setattr(scratch, "_FEW_BYTES", 10)
+    monkeypatch.setattr(scratch, "_MOST_OF_ALL", 200)
+    monkeypatch.setattr(scratch, "_pools", {})
+    first, second, third = (ScratchPool([F8]) for _ in range(3))
+    first.give(first.take(((10,),)))
+    second.give(second.take(((10,),)))
+    assert (len(first), len(second)) == (1, 1)
+    third.give(third.take(((12,),)))
+    assert (len(first), len(second), len(third)) == (0, 1, 1)
+    del second
+    gc.collect()
+    assert len(scratch._pools) == 2
+
+
 def test_a_failed_call_gives_nothing_back():
     compiled, (pool,) = pools_of(lambda x, y: np.exp((x * 2.0)[::-1] + y).sum(), X, X)
     assert len(pool) == 1
@@ -645,6 +661,51 @@ def test_a_signal_handler_may_call_the_same_function():
         signal.signal(signal.SIGALRM, before)
     assert inner
     assert all(inner)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="signals of POSIX")
+def test_an_interrupt_in_the_middle_leaves_the_next_call_right():
+    compiled, (pool,) = pools_of(reads_back, np.linspace(-1.0, 1.0, 3000))
+    x = np.linspace(0.0, 2.0, 3000)
+    wanted = [one.tobytes() for one in reads_back(x)]
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    interrupted = 0
+    try:
+        for _ in range(200):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 0.0003 * (1 + interrupted % 7))
+                for _ in range(50):
+                    compiled(x)
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            except KeyboardInterrupt:
+                interrupted += 1
+            assert len(pool) <= 2
+            assert [one.tobytes() for one in compiled(x)] == wanted
+            if interrupted > 10:
+                break
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert interrupted
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="POSIX")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_forked_process_has_buffers_of_its_own():
+    compiled = compile_fused(reads_back)
+    x, y = np.linspace(-1.0, 1.0, 300), np.linspace(0.0, 2.0, 300)
+    kept = compiled(x)
+    child = os.fork()
+    if child == 0:
+        right = all(
+            one.tobytes() == other.tobytes()
+            for one, other in zip(compiled(y), reads_back(y), strict=True)
+        )
+        os._exit(0 if right else 1)
+    _, status = os.waitpid(child, 0)
+    assert status == 0
+    assert [one.tobytes() for one in kept] == [one.tobytes() for one in reads_back(x)]
+    assert [one.tobytes() for one in compiled(y)] == [one.tobytes() for one in reads_back(y)]
 
 
 def test_it_is_a_backend_by_name():
