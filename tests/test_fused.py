@@ -18,8 +18,9 @@ from under_test import compile_fused
 
 import bcjit
 from bcjit.backends import Fused, backend_name, get_backend
-from bcjit.backends.fused import scratch
+from bcjit.backends.fused import calls, scratch
 from bcjit.backends.fused.calls import BLOCKWISE, elementwise
+from bcjit.backends.fused.few import adds_in_order
 from bcjit.backends.fused.plan import BufferPlanner
 from bcjit.backends.fused.scratch import ScratchPool
 from bcjit.compiler.bailout import BailOuts
@@ -167,6 +168,35 @@ def test_a_result_has_the_same_bits_block_by_block(ufunc):
                 assert got.tobytes() == wanted.tobytes(), (dtypes, block)
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize(
+    "function", sorted({*calls._ROWS.values()}, key=repr), ids=lambda one: one.__qualname__
+)
+def test_rows_have_the_same_bits_block_by_block(function, dtype):
+    rng = np.random.default_rng(4)
+    whole = np.add.reduce if function is calls.add_rows else function
+    for columns in (1, 2, 3, 5, 7, 8, 9, 33, 130, 1100):
+        a = values(np.dtype(dtype), 11 * columns, rng).reshape(11, columns)
+        bits = np.dtype(f"u{a.itemsize}")
+        a[3], a[5, ::2], a[7] = -0.0, np.nan, 1.5
+        a[5, ::2].view(bits)[...] |= (
+            np.arange(len(a[5, ::2])).astype(bits) % 7
+        )  # NaNs that can be told apart
+        for keepdims, block in itertools.product((False, True), (1, 2, 4, 11)):
+            with np.errstate(all="ignore"):
+                wanted = whole(a, axis=1, keepdims=keepdims)
+                got = np.empty_like(wanted)
+                for start in range(0, 11, block):
+                    here = slice(start, start + block)
+                    function(a[here], axis=1, keepdims=keepdims, out=got[here])
+            assert got.tobytes() == wanted.tobytes(), (columns, block)
+
+
+def test_sums_of_few_are_tried():
+    assert adds_in_order(F8)
+    assert adds_in_order(np.dtype("f4"))
+
+
 # ------------------------------------------------------------------ plans
 def planned_source(fn):
     """Return the sources of all graphs of a function of a matrix."""
@@ -224,8 +254,9 @@ PLANS = [
     (chain, (X, X), [
         "buffer = np_empty(x.shape, dtype_float64)",
         "length = x.size",
-        "for start in range(0, length, 5):",
-        "here = slice(start, start + 5)",
+        "step = 5 - (length % 5 == 1)",
+        "for start in range(0, length, step):",
+        "here = slice(start, start + step)",
         "x_block = x[here]",
         "buffer_block = buffer[here]",
         "y_block = y[here]",
@@ -236,9 +267,24 @@ PLANS = [
         "return (sub,)",
     ]),
     (rows, (M,), [
-        "sub = buffer = np_subtract(x, np_maximum_reduce(x, axis=1, keepdims=True))",
-        "exp = np_exp(sub, out=buffer); del sub",
-        "truediv = np_divide(exp, np_add_reduce(exp, axis=1, keepdims=True), out=buffer)",
+        "buffer = np_empty(x.shape, dtype_float64)",
+        "length = x.shape[0]",
+        "step = max(5 // max(x.size // max(length, 1), 1), 1)",
+        "max_ = np_empty((*x.shape[:-1], 1), dtype_float64)",
+        "sum = np_empty((*x.shape[:-1], 1), dtype_float64)",
+        "for start in range(0, length, step):",
+        "here = slice(start, start + step)",
+        "x_block = x[here]",
+        "max__block = max_[here]",
+        "buffer_block = buffer[here]",
+        "sum_block = sum[here]",
+        "np_reduce(x_block, axis=1, keepdims=True, out=max__block)",
+        "np_subtract(x_block, max__block, out=buffer_block)",
+        "np_exp(buffer_block, out=buffer_block)",
+        "np_add_rows(buffer_block, axis=1, keepdims=True, out=sum_block)",
+        "np_divide(buffer_block, sum_block, out=buffer_block)",
+        "truediv = buffer",
+        "del max_",
         "return (truediv,)",
     ]),
     (stencil, (X,), [
@@ -249,13 +295,14 @@ PLANS = [
         "getitem_1 = u[2:]",
         "getitem_2 = u[1:-1]",
         "length = getitem.size",
-        "for start in range(0, length, 5):",
-        "here = slice(start, start + 5)",
+        "step = 5 - (length % 5 == 1)",
+        "for start in range(0, length, step):",
+        "here = slice(start, start + step)",
         "getitem_block = getitem[here]",
         "getitem_1_block = getitem_1[here]",
         "buffer_block = buffer[here]",
         "getitem_2_block = getitem_2[here]",
-        "buffer_1_block = buffer_1[:length - start]",
+        "buffer_1_block = buffer_1[:min(length - start, step)]",
         "np_add(getitem_block, getitem_1_block, out=buffer_block)",
         "np_multiply(2, getitem_2_block, out=buffer_1_block)",
         "np_subtract(buffer_block, buffer_1_block, out=buffer_block)",
@@ -425,8 +472,25 @@ def chosen(x):
     return a * b, c, k, t, np.where(t & m, b, np.where(m, a, 1))
 
 
+def rows_of_many(x):
+    if x.size == 0:
+        return x * 2.0 + x - 1.0
+    m = x.mean(axis=1, keepdims=True)
+    d = (x - m) / np.sqrt(x.var(axis=-1, keepdims=True) + 0.5) * 2.0
+    e = np.exp(d - np.max(d, axis=1, keepdims=True, initial=0.0))
+    s = (e * d).sum(axis=1)
+    return e / e.sum(axis=1, keepdims=True), m, s, np.sqrt(s + 1.0) * s, (d * d - e).std(axis=1)
+
+
+def rows_of_few(x):
+    y = x[:, None, :3] - x[None, :, :3]
+    r = np.sqrt((y * y).sum(axis=-1) + 1.0)
+    z = x[:, None] * x - 0.5
+    return r, (z * z + z).sum(-1, keepdims=True), np.sum(z * 2.0 + y.sum() - z, axis=2) * r
+
+
 PROGRAMS = [
-    chosen, newton, normalised, cubes, smooth, pairs, orders, slices,
+    rows_of_many, rows_of_few, chosen, newton, normalised, cubes, smooth, pairs, orders, slices,
     two_axes, view_of_a_temporary, returned_twice, written_temporary, reads_back, powers, writes_an_input, turns, swapped,
     mixed, numbers,
 ]  # fmt: skip

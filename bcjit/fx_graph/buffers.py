@@ -69,13 +69,13 @@ class Run:
     Parameters
     ----------
     nodes
-        In order; all of them are in `Plan.calls`.
+        In order; all of them are in `Plan.calls`. Those that reduce the last axis are called with the keywords axis, keepdims and out.
     whole
         The arrays of their shape among their operands.
     sliced
         The operands of which a block needs a part; others are needed whole: numbers, and what is stretched along the first axis.
-    axes
-        The number of axes of their shape.
+    shape
+        Their shape.
     flat
         A block is a part of all elements in order; else it is some of the first axis.
     block
@@ -88,18 +88,21 @@ class Run:
         The calls whose results are read behind the run.
     views
         Views between the calls; they are made before.
+    rows
+        The calls that give a number for each row of the last axis, or work on such numbers: their results are arrays of their own, made before.
     """
 
     nodes: tuple[Node, ...]
     whole: frozenset[Node]
     sliced: frozenset[Node]
-    axes: int
+    shape: tuple[Dim, ...]
     flat: bool
     block: int
     local: frozenset[int]
     makes: tuple[tuple[int, np.dtype[np.generic]], ...]
     read_later: frozenset[Node]
     views: tuple[Node, ...] = ()
+    rows: frozenset[Node] = frozenset()
 
 
 class Pool(Protocol):

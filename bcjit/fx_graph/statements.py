@@ -180,7 +180,7 @@ class _Writer:
         self.block.lines.extend(Line(1, text, one) for one, text in inside)
         for one, text in parts.after:
             self._line(text, one)
-        unbound = {places.name(one) for one in run.nodes if one not in run.read_later}
+        unbound = {places.name(one) for one in run.nodes if one not in run.read_later | run.rows}
         for one in graph.nodes[first : last + 1]:
             if one not in self.renderer.buffers.runs:
                 continue

@@ -19,8 +19,10 @@ from bcjit.backends.fused.calls import (
     array_shape,
     count_inputs,
     elementwise,
+    is_blockwise,
     may_write_over_operands,
     only_looks,
+    row_reduction,
 )
 from bcjit.backends.fused.layout import Layouts, Order
 from bcjit.backends.fused.order import (
@@ -82,6 +84,7 @@ class BufferPlanner:
         kept = {node for one in graphs for node in one.keep}
         to_the_end = {node for one in graphs for node in one.keep if node not in one.keep_for}
         found: list[Node] = []
+        rows: list[Node] = []
         for one in graphs:
             for node in one.nodes:
                 known = node not in to_the_end and not node.escapes
@@ -90,7 +93,9 @@ class BufferPlanner:
                 plain = elementwise(node) is not None and has_known_size(graph, node)
                 if plain and _stays(node, kept) is not None:
                     found.append(node)
-        calls = with_users(found, Sizes(graph, found))
+                elif row_reduction(node) is not None and has_known_size(graph, node):
+                    rows.append(node)
+        calls = with_users([*found, *rows], Sizes(graph, found))
         return [
             *calls,
             *(used for node in calls for used in node.uses() if _is_computed_number(used)),
@@ -98,7 +103,10 @@ class BufferPlanner:
 
     def plan(self, places: Places, candidates: Collection[Node]) -> Plan | None:
         """Return which call writes into which buffer; None if none does."""
-        nodes = [node for node in candidates if not _is_computed_number(node)]
+        reductions = [node for node in candidates if row_reduction(node) is not None]
+        nodes = [
+            node for node in candidates if elementwise(node) is not None and node not in reductions
+        ]
         sizes = Sizes(places.graph, nodes)
         orders = {node: swaps(node, sizes) for node in nodes}
         if None in orders.values() or not nodes:
@@ -110,24 +118,17 @@ class BufferPlanner:
         most = _symbolic_axes(main)
         arrays = {n: one for n, one in arrays.items() if _symbolic_axes(one.key[0]) == most}
         self._measure(arrays)
-        runs = [*Runs(places, arrays, main, self.layouts, sizes).find()]
+        small = {
+            *reductions,
+            *(node for node in nodes if node not in arrays and is_blockwise(node)),
+        }
+        runs = [*Runs(places, arrays, main, self.layouts, sizes, small).find()]
         run_of = {one.node: run for run in runs for one in run.arrays}
         # Only a block of what numpy.where gives is cheap to copy.
         arrays = {
             n: one for n, one in arrays.items() if n in run_of or one.function is not np.where
         }
-        local: set[tuple[Dim, ...]] = set()
-        masked: list[tuple[Array, list[Array]]] = []
-        for run in runs:
-            shape = self._block_shape(run, main)
-            local.add(shape)
-            masked += masks(run, shape)
-            for one in run.arrays:
-                if not one.leaves and one.read <= run.arrays[-1].made:
-                    one.key = shape, one.key[1]
-        for _, users in masked:
-            for one in users:
-                one.over = False  # its result is written before the other operand is read
+        local, masked = self._find_local(runs, main)
         taken: set[Node] = set()
         leaving = [
             buffer
@@ -143,12 +144,9 @@ class BufferPlanner:
             function = elementwise(node)
             if node not in calls and orders[node] and function is not None:
                 calls[node] = Stored(function, 2, None, swapped=count_bytes(node))
-        numbers = {one: n for n, buffer in enumerate(scratch) for one in buffer.arrays}
-        for mask, users in masked:
-            for one in users:
-                calls[one.node] = replace(
-                    calls[one.node], mask=numbers[mask], makes_mask=one is users[0]
-                )
+        for node in {node: None for run in runs for node in run.rows}:
+            calls.setdefault(node, _small_call(node))
+        _add_masks(calls, scratch, masked)
         blocks = frozenset(n for n, buffer in enumerate(scratch) if buffer.key[0] in local)
         inputs = [node for node in places.graph.inputs if has_axes(node)]
         whole = (node for node in inputs if sizes.shape(array_shape(node)) == main)
@@ -160,8 +158,26 @@ class BufferPlanner:
             self.smallest,
             tuple(sizes.equal),
             tuple(inputs),
-            tuple(self._run(run, calls, makes, blocks) for run in runs),
+            tuple(self._run(places, run, main, calls, makes, blocks) for run in runs),
         )
+
+    def _find_local(
+        self, runs: list[FoundRun], main: tuple[Dim, ...]
+    ) -> tuple[set[tuple[Dim, ...]], list[tuple[Array, list[Array]]]]:
+        """Let what is only read inside a run have a block; return the shapes of blocks, and the masks with the calls that choose by them."""
+        local: set[tuple[Dim, ...]] = set()
+        masked: list[tuple[Array, list[Array]]] = []
+        for run in runs:
+            shape = self._block_shape(run, main)
+            local.add(shape)
+            masked += masks(run, shape)
+            for one in run.arrays:
+                if not one.leaves and one.read <= run.last:
+                    one.key = shape, one.key[1]
+        for _, users in masked:
+            for one in users:
+                one.over = False  # its result is written before the other operand is read
+        return local, masked
 
     def _measure(self, arrays: Collection[Node]) -> None:
         """Count sizes in elements of the largest dtype that is worked on."""
@@ -206,24 +222,26 @@ class BufferPlanner:
 
     def _run(
         self,
+        places: Places,
         run: FoundRun,
+        main: tuple[Dim, ...],
         calls: dict[Node, Stored],
         makes: dict[Node, int],
         blocks: frozenset[int],
     ) -> Run:
-        nodes = tuple(one.node for one in run.arrays)
-        last = run.arrays[-1].made
+        nodes = tuple(sorted(run.nodes, key=lambda node: places.where[node][1]))
         return Run(
             nodes,
             frozenset(run.whole),
             frozenset(run.sliced),
-            len(array_shape(nodes[0])),
+            main,
             run.flat,
             self.block,
             blocks & {k for n in nodes for k in (calls[n].buffer, calls[n].mask)},
             tuple((makes[n], dtype_of(n)) for n in nodes if n in makes),
-            frozenset(one.node for one in run.arrays if one.leaves or one.read > last),
+            frozenset(one.node for one in run.arrays if one.leaves or one.read > run.last),
             tuple(run.views),
+            frozenset(run.rows),
         )
 
     def _array(self, places: Places, node: Node, sizes: Sizes) -> Array:
@@ -242,6 +260,26 @@ class BufferPlanner:
         key = sizes.shape(meta.shape), meta.dtype
         over = may_write_over_operands(node)
         return Array(node, function, graph, made, read, key, leaves, over, key)
+
+
+def _small_call(node: Node) -> Stored:
+    """Return how the numbers of rows are made."""
+    function = row_reduction(node)
+    if function is not None:
+        return Stored(function, 1, None)
+    function = elementwise(node)
+    assert function is not None
+    return Stored(function, count_inputs(function), None)
+
+
+def _add_masks(
+    calls: dict[Node, Stored], scratch: list[_Buffer], masked: list[tuple[Array, list[Array]]]
+) -> None:
+    numbers = {one: n for n, buffer in enumerate(scratch) for one in buffer.arrays}
+    for mask, users in masked:
+        for one in users:
+            first = one is users[0]
+            calls[one.node] = replace(calls[one.node], mask=numbers[mask], makes_mask=first)
 
 
 def _stays(node: Node, kept: Collection[Node]) -> tuple[list[Node], bool] | None:

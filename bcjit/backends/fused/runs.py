@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from bcjit.backends.fused.calls import BLOCKWISE, array_meta, array_shape
+from bcjit.backends.fused.calls import BLOCKWISE, array_meta, array_shape, row_reduction
 from bcjit.backends.fused.layout import Layouts, Order
 from bcjit.backends.fused.order import Sizes, dtype_of, has_axes
 from bcjit.dims import Dim, Expr
@@ -53,6 +53,8 @@ class FoundRun:
     sliced: set[Node] = field(default_factory=set)
     flat: bool = True
     views: list[Node] = field(default_factory=list)
+    rows: set[Node] = field(default_factory=set)  # what has a number for each row
+    last: int = -1  # the index of the last call
 
 
 class Runs:
@@ -65,7 +67,9 @@ class Runs:
         main: tuple[Dim, ...],
         layouts: Layouts,
         sizes: Sizes,
+        small: Container[Node],
     ) -> None:
+        self.small = small
         self.places = places
         self.arrays = arrays
         self.main = main
@@ -96,7 +100,7 @@ class Runs:
 
     def _is_view_apart(self, run: FoundRun, node: Node) -> bool:
         """Whether a statement between two calls of a run is a view that can as well be made before the run."""
-        if not run.arrays or node.target is not operator.getitem or node.alias != "view":
+        if not run.nodes or node.target is not operator.getitem or node.alias != "view":
             return False
         graph, _ = self.places.where[node]
         read: set[Value] = set()
@@ -106,6 +110,46 @@ class Runs:
 
     def _takes(self, run: FoundRun, node: Node) -> bool:
         """Append a call to a run, if it fits."""
+        if not (self._takes_rows(run, node) or self._takes_whole(run, node)):
+            return False
+        run.nodes.add(node)
+        run.last = self.places.where[node][1]
+        return True
+
+    def _takes_rows(self, run: FoundRun, node: Node) -> bool:
+        """Append a call that reduces rows, or one over the numbers of rows."""
+        if node not in self.small or len(self.main) < 2:
+            return False
+        if row_reduction(node) is not None:
+            operand = node.args[0]
+            assert isinstance(operand, Node)
+            if self.sizes.shape(array_shape(operand)) != self.main or operand in run.rows:
+                return False
+            if operand not in run.nodes:
+                outside = operand in self.places.nested or maker(operand) in run.nodes
+                if outside or self.layouts.of.get(operand) is not Order.C:
+                    return False
+                if operand not in self.arrays and maker(operand) in self.arrays:
+                    return False  # a view of a buffer
+                run.whole.add(operand)
+                run.sliced.add(operand)
+        else:
+            shape = self.sizes.shape(array_shape(node))
+            if shape not in (self.main[:-1], (*self.main[:-1], 1)):
+                return False
+            arrays = [used for used in node.uses() if has_axes(used)]
+            if not any(used in run.rows for used in arrays):
+                return False
+            if any(used.multi for used in node.uses()):
+                return False
+            for used in arrays:
+                if used not in run.rows or self.sizes.shape(array_shape(used)) != shape:
+                    return False
+        run.rows.add(node)
+        run.flat = False
+        return True
+
+    def _takes_whole(self, run: FoundRun, node: Node) -> bool:
         one = self.arrays.get(node)
         if one is None or one.key[0] != self.main or one.function not in BLOCKWISE:
             return False
@@ -113,6 +157,8 @@ class Runs:
         sliced: list[Node] = []
         flat = run.flat
         for used in node.uses():
+            if used in run.rows and len(array_shape(used)) != len(self.main):
+                return False
             if used in run.nodes:
                 continue
             graph, _ = self.places.where[node]
@@ -136,7 +182,6 @@ class Runs:
                         return False
                     sliced.append(used)
         run.arrays.append(one)
-        run.nodes.add(node)
         run.whole.update(whole)
         run.sliced.update(sliced)
         run.flat = flat
@@ -146,7 +191,7 @@ class Runs:
 def _is_worth_it(run: FoundRun) -> bool:
     """Whether blocks save more than their slicing costs: calls that do not follow from one another have nothing in the caches for each other."""
     follow = any(used in run.nodes for node in run.nodes for used in node.uses())
-    return len(run.arrays) >= _SHORTEST and follow and bool(run.whole)
+    return len(run.nodes) >= _SHORTEST and bool(run.arrays) and follow
 
 
 def masks(run: FoundRun, shape: tuple[Dim, ...]) -> list[tuple[Array, list[Array]]]:
