@@ -269,7 +269,7 @@ PLANS = [
     (rows, (M,), [
         "buffer = np_empty(x.shape, dtype_float64)",
         "length = x.shape[0]",
-        "step = max(5 // max(x.size // max(length, 1), 1), 1)",
+        "step = max(10 // max(x.size // max(length, 1), 1), 1)",
         "max_ = np_empty((*x.shape[:-1], 1), dtype_float64)",
         "sum = np_empty((*x.shape[:-1], 1), dtype_float64)",
         "for start in range(0, length, step):",

@@ -214,11 +214,15 @@ class BufferPlanner:
                 )
         return calls, makes
 
+    def _block_of(self, run: FoundRun) -> int:
+        """Return how many elements a block has: a reduction of rows costs more beside its work than other calls."""
+        return 2 * self.block if run.rows else self.block
+
     def _block_shape(self, run: FoundRun, main: tuple[Dim, ...]) -> tuple[Dim, ...]:
         if run.flat or len(main) == 1:
             return (self.block,)
         row = maximum(product(main[1:]), 1)
-        return maximum(floor_divide(self.block, row), 1), *main[1:]
+        return maximum(floor_divide(self._block_of(run), row), 1), *main[1:]
 
     def _run(
         self,
@@ -236,7 +240,7 @@ class BufferPlanner:
             frozenset(run.sliced),
             main,
             run.flat,
-            self.block,
+            self._block_of(run),
             blocks & {k for n in nodes for k in (calls[n].buffer, calls[n].mask)},
             tuple((makes[n], dtype_of(n)) for n in nodes if n in makes),
             frozenset(one.node for one in run.arrays if one.leaves or one.read > run.last),
