@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import itertools
 import operator
+import os
 import signal
 import threading
 import warnings
@@ -17,8 +18,9 @@ from under_test import compile_fused
 
 import bcjit
 from bcjit.backends import Fused, backend_name, get_backend
-from bcjit.backends.fused import scratch
+from bcjit.backends.fused import calls, scratch
 from bcjit.backends.fused.calls import BLOCKWISE, elementwise
+from bcjit.backends.fused.few import adds_in_order
 from bcjit.backends.fused.plan import BufferPlanner
 from bcjit.backends.fused.scratch import ScratchPool
 from bcjit.compiler.bailout import BailOuts
@@ -166,6 +168,35 @@ def test_a_result_has_the_same_bits_block_by_block(ufunc):
                 assert got.tobytes() == wanted.tobytes(), (dtypes, block)
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize(
+    "function", sorted({*calls._ROWS.values()}, key=repr), ids=lambda one: one.__qualname__
+)
+def test_rows_have_the_same_bits_block_by_block(function, dtype):
+    rng = np.random.default_rng(4)
+    whole = np.add.reduce if function is calls.add_rows else function
+    for columns in (1, 2, 3, 5, 7, 8, 9, 33, 130, 1100):
+        a = values(np.dtype(dtype), 11 * columns, rng).reshape(11, columns)
+        bits = np.dtype(f"u{a.itemsize}")
+        a[3], a[5, ::2], a[7] = -0.0, np.nan, 1.5
+        a[5, ::2].view(bits)[...] |= (
+            np.arange(len(a[5, ::2])).astype(bits) % 7
+        )  # NaNs that can be told apart
+        for keepdims, block in itertools.product((False, True), (1, 2, 4, 11)):
+            with np.errstate(all="ignore"):
+                wanted = whole(a, axis=1, keepdims=keepdims)
+                got = np.empty_like(wanted)
+                for start in range(0, 11, block):
+                    here = slice(start, start + block)
+                    function(a[here], axis=1, keepdims=keepdims, out=got[here])
+            assert got.tobytes() == wanted.tobytes(), (columns, block)
+
+
+def test_sums_of_few_are_tried():
+    assert adds_in_order(F8)
+    assert adds_in_order(np.dtype("f4"))
+
+
 # ------------------------------------------------------------------ plans
 def planned_source(fn):
     """Return the sources of all graphs of a function of a matrix."""
@@ -223,8 +254,9 @@ PLANS = [
     (chain, (X, X), [
         "buffer = np_empty(x.shape, dtype_float64)",
         "length = x.size",
-        "for start in range(0, length, 5):",
-        "here = slice(start, start + 5)",
+        "step = 5 - (length % 5 == 1)",
+        "for start in range(0, length, step):",
+        "here = slice(start, start + step)",
         "x_block = x[here]",
         "buffer_block = buffer[here]",
         "y_block = y[here]",
@@ -235,9 +267,24 @@ PLANS = [
         "return (sub,)",
     ]),
     (rows, (M,), [
-        "sub = buffer = np_subtract(x, np_maximum_reduce(x, axis=1, keepdims=True))",
-        "exp = np_exp(sub, out=buffer); del sub",
-        "truediv = np_divide(exp, np_add_reduce(exp, axis=1, keepdims=True), out=buffer)",
+        "buffer = np_empty(x.shape, dtype_float64)",
+        "length = x.shape[0]",
+        "step = max(10 // max(x.size // max(length, 1), 1), 1)",
+        "max_ = np_empty((*x.shape[:-1], 1), dtype_float64)",
+        "sum = np_empty((*x.shape[:-1], 1), dtype_float64)",
+        "for start in range(0, length, step):",
+        "here = slice(start, start + step)",
+        "x_block = x[here]",
+        "max__block = max_[here]",
+        "buffer_block = buffer[here]",
+        "sum_block = sum[here]",
+        "np_reduce(x_block, axis=1, keepdims=True, out=max__block)",
+        "np_subtract(x_block, max__block, out=buffer_block)",
+        "np_exp(buffer_block, out=buffer_block)",
+        "np_add_rows(buffer_block, axis=1, keepdims=True, out=sum_block)",
+        "np_divide(buffer_block, sum_block, out=buffer_block)",
+        "truediv = buffer",
+        "del max_",
         "return (truediv,)",
     ]),
     (stencil, (X,), [
@@ -248,13 +295,14 @@ PLANS = [
         "getitem_1 = u[2:]",
         "getitem_2 = u[1:-1]",
         "length = getitem.size",
-        "for start in range(0, length, 5):",
-        "here = slice(start, start + 5)",
+        "step = 5 - (length % 5 == 1)",
+        "for start in range(0, length, step):",
+        "here = slice(start, start + step)",
         "getitem_block = getitem[here]",
         "getitem_1_block = getitem_1[here]",
         "buffer_block = buffer[here]",
         "getitem_2_block = getitem_2[here]",
-        "buffer_1_block = buffer_1[:length - start]",
+        "buffer_1_block = buffer_1[:min(length - start, step)]",
         "np_add(getitem_block, getitem_1_block, out=buffer_block)",
         "np_multiply(2, getitem_2_block, out=buffer_1_block)",
         "np_subtract(buffer_block, buffer_1_block, out=buffer_block)",
@@ -413,8 +461,36 @@ def newton(x):
     return guess, steps
 
 
+def chosen(x):
+    m = x > 0.0
+    a = np.where(m, x * 2.0, x - 1.0)
+    b = np.where(m, 0.0, a) + np.where(np.isnan(x) | m, a, -0.0)
+    c = np.where(m, a * 1j, b * (1.0 + 2.0j))
+    n = (x * 7.0).astype(np.int16)
+    k = np.where((n > 2) & m, n * 2, -n) + np.where(m, np.int16(3), n)
+    t = np.where(m, k > 0, n == k) ^ (k < 5)
+    return a * b, c, k, t, np.where(t & m, b, np.where(m, a, 1))
+
+
+def rows_of_many(x):
+    if x.size == 0:
+        return x * 2.0 + x - 1.0
+    m = x.mean(axis=1, keepdims=True)
+    d = (x - m) / np.sqrt(x.var(axis=-1, keepdims=True) + 0.5) * 2.0
+    e = np.exp(d - np.max(d, axis=1, keepdims=True, initial=0.0))
+    s = (e * d).sum(axis=1)
+    return e / e.sum(axis=1, keepdims=True), m, s, np.sqrt(s + 1.0) * s, (d * d - e).std(axis=1)
+
+
+def rows_of_few(x):
+    y = x[:, None, :3] - x[None, :, :3]
+    r = np.sqrt((y * y).sum(axis=-1) + 1.0)
+    z = x[:, None] * x - 0.5
+    return r, (z * z + z).sum(-1, keepdims=True), np.sum(z * 2.0 + y.sum() - z, axis=2) * r
+
+
 PROGRAMS = [
-    newton, normalised, cubes, smooth, pairs, orders, slices,
+    rows_of_many, rows_of_few, chosen, newton, normalised, cubes, smooth, pairs, orders, slices,
     two_axes, view_of_a_temporary, returned_twice, written_temporary, reads_back, powers, writes_an_input, turns, swapped,
     mixed, numbers,
 ]  # fmt: skip
@@ -572,6 +648,21 @@ def test_buffers_that_are_too_large_do_not_wait(monkeypatch):
     assert len(pool) == 1
 
 
+def test_all_that_waits_has_a_bound(monkeypatch):
+    monkeypatch.setattr(scratch, "_FEW_BYTES", 10)
+    monkeypatch.setattr(scratch, "_MOST_OF_ALL", 200)
+    monkeypatch.setattr(scratch, "_pools", {})
+    first, second, third = (ScratchPool([F8]) for _ in range(3))
+    first.give(first.take(((10,),)))
+    second.give(second.take(((10,),)))
+    assert (len(first), len(second)) == (1, 1)
+    third.give(third.take(((12,),)))
+    assert (len(first), len(second), len(third)) == (0, 1, 1)
+    del second
+    gc.collect()
+    assert len(scratch._pools) == 2
+
+
 def test_a_failed_call_gives_nothing_back():
     compiled, (pool,) = pools_of(lambda x, y: np.exp((x * 2.0)[::-1] + y).sum(), X, X)
     assert len(pool) == 1
@@ -634,6 +725,51 @@ def test_a_signal_handler_may_call_the_same_function():
         signal.signal(signal.SIGALRM, before)
     assert inner
     assert all(inner)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="signals of POSIX")
+def test_an_interrupt_in_the_middle_leaves_the_next_call_right():
+    compiled, (pool,) = pools_of(reads_back, np.linspace(-1.0, 1.0, 3000))
+    x = np.linspace(0.0, 2.0, 3000)
+    wanted = [one.tobytes() for one in reads_back(x)]
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    interrupted = 0
+    try:
+        for _ in range(200):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 0.0003 * (1 + interrupted % 7))
+                for _ in range(50):
+                    compiled(x)
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            except KeyboardInterrupt:
+                interrupted += 1
+            assert len(pool) <= 2
+            assert [one.tobytes() for one in compiled(x)] == wanted
+            if interrupted > 10:
+                break
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert interrupted
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="POSIX")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_forked_process_has_buffers_of_its_own():
+    compiled = compile_fused(reads_back)
+    x, y = np.linspace(-1.0, 1.0, 300), np.linspace(0.0, 2.0, 300)
+    kept = compiled(x)
+    child = os.fork()
+    if child == 0:
+        right = all(
+            one.tobytes() == other.tobytes()
+            for one, other in zip(compiled(y), reads_back(y), strict=True)
+        )
+        os._exit(0 if right else 1)
+    _, status = os.waitpid(child, 0)
+    assert status == 0
+    assert [one.tobytes() for one in kept] == [one.tobytes() for one in reads_back(x)]
+    assert [one.tobytes() for one in compiled(y)] == [one.tobytes() for one in reads_back(y)]
 
 
 def test_it_is_a_backend_by_name():

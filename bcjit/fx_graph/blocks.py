@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bcjit.dims import product
+from bcjit.fx_graph.expressions import size_text
 from bcjit.fx_graph.node import Node
+from bcjit.meta import ArrayMeta
 from bcjit.records import dataclass
 
 if TYPE_CHECKING:
-    from bcjit.fx_graph.buffers import Run
+    from bcjit.fx_graph.buffers import Run, Stored
     from bcjit.fx_graph.expressions import Expression, Renderer
     from bcjit.fx_graph.graph import Graph
 
@@ -37,7 +40,7 @@ def blocks(renderer: Renderer, graph: Graph, run: Run) -> Blocks:
     after = [
         (node, f"{renderer.places.name(node)} = {names[renderer.buffers.calls[node].buffer or 0]}")
         for node in run.nodes
-        if node in run.read_later
+        if node in run.read_later and node not in run.rows
     ]
     head = f"for {writer.start} in range(0, {writer.length}, {writer.step}):"
     here = f"{writer.here} = {renderer.bind(slice, 'slice')}({writer.start}, {writer.start} + {writer.step})"
@@ -51,26 +54,42 @@ class _Writer:
         self.run = run
         self.inside = frozenset(run.nodes)
         self.start, self.here = renderer.new_name("start"), renderer.new_name("here")
-        self.length, self.step = renderer.new_name("length"), str(run.block)
         self.needed: list[Expression] = []
         self.before: list[str] = []
         self.slices: dict[str, str] = {}  # by the name of the whole array
         self._blocks: dict[str, str] = {}
         self._names: dict[Node, str] = {}
-        whole = next(arg for node in run.nodes for arg in node.args if arg in run.whole)
-        text = self._text(whole)
+        self.shape, size, self.length = self._whole()
         names = renderer.buffers.names
         for buffer, dtype in run.makes:
             empty = renderer.bind(np.empty, "np_empty")
             kind = renderer.bind(dtype, f"dtype_{dtype.name}")
-            self.before.append(f"{names[buffer]} = {empty}({text}.shape, {kind})")
-        if run.flat or run.axes == 1:
-            self.before.append(f"{self.length} = {text}.size")
+            self.before.append(f"{names[buffer]} = {empty}({self.shape}, {kind})")
+        length, step = renderer.new_name("length"), renderer.new_name("step")
+        self.before.append(f"{length} = {self.length}")
+        # Never a block of one element: NumPy takes a + b in its place for a sum, in another order.
+        if run.flat or len(run.shape) == 1:
+            self.before.append(f"{step} = {run.block} - ({length} % {run.block} == 1)")
         else:
-            self.before.append(f"{self.length} = {text}.shape[0]")
-            self.step = renderer.new_name("step")
-            row = f"max({text}.size // max({self.length}, 1), 1)"
-            self.before.append(f"{self.step} = max({run.block} // {row}, 1)")
+            row = f"max({size} // max({length}, 1), 1)"
+            self.before.append(f"{step} = max({run.block} // {row}, 1)")
+            if product(run.shape[1:]) == 1:
+                one = f"{step} > 1 and {length} % {step} == 1"
+                self.before.append(f"{step} -= {one}")
+        self.length, self.step = length, step
+
+    def _whole(self) -> tuple[str, str, str]:
+        """Return the shape of the arrays, their size, and the length that is cut into blocks."""
+        run = self.run
+        flat = run.flat or len(run.shape) == 1
+        arg = next((arg for node in run.nodes for arg in node.args if arg in run.whole), None)
+        if arg is not None:
+            text = self._text(arg)
+            return f"{text}.shape", f"{text}.size", f"{text}.size" if flat else f"{text}.shape[0]"
+        graph = self.renderer.places.graph
+        sizes = [size_text(graph, dim) for dim in run.shape]
+        size = size_text(graph, product(run.shape))
+        return f"({', '.join(sizes)},)", f"({size})", f"({size})" if flat else sizes[0]
 
     def _text(self, operand: object) -> str:
         """Return an operand; an expression is computed once, before the blocks."""
@@ -88,15 +107,72 @@ class _Writer:
         """Return a call of the block of each of its operands, into that of its buffer."""
         stored = self.renderer.buffers.calls[node]
         words = [self._operand(arg) for arg in node.args[: stored.inputs]]
+        if node in self.run.rows:
+            return self._rows(node, words, stored)
         assert stored.buffer is not None
         buffer = self._buffer(stored.buffer)
         if isinstance(stored.function, np.ufunc):
             # By keyword: np.maximum warns of a third positional operand.
             return self.renderer.stored_call(stored, words, f", out={buffer}")
+        if stored.mask is not None:
+            return self._chosen(node, words, buffer, stored)
         made = self.renderer.stored_call(stored, words, "")
         return f"{self.renderer.bind(np.copyto, 'np_copyto')}({buffer}, {made})"
 
+    def _rows(self, node: Node, words: list[str], stored: Stored) -> str:
+        """Return a call for the numbers of rows; the first one has its array made before."""
+        out = self._operand(node)
+        meta = node.meta[0]
+        assert isinstance(meta, ArrayMeta)
+        if isinstance(stored.function, np.ufunc):
+            return self.renderer.stored_call(stored, words, f", out={out}")
+        keeps = len(meta.shape) == len(self.run.shape)
+        return self.renderer.stored_call(
+            stored, words, f", axis={len(self.run.shape) - 1}, keepdims={keeps}, out={out}"
+        )
+
+    def _row_array(self, node: Node) -> str:
+        """Return the block of an array that has a number for each row."""
+        name = self.renderer.places.name(node)
+        if name not in self._blocks:
+            meta = node.meta[0]
+            assert isinstance(meta, ArrayMeta)
+            empty = self.renderer.bind(np.empty, "np_empty")
+            kind = self.renderer.bind(meta.dtype, f"dtype_{meta.dtype.name}")
+            kept = ", 1" if len(meta.shape) == len(self.run.shape) else ""
+            shape = f"(*{self.shape}[:-1]{kept})" if kept else f"{self.shape}[:-1]"
+            self.before.append(f"{name} = {empty}({shape}, {kind})")
+        return self._block(name)
+
+    def _chosen(self, node: Node, words: list[str], buffer: str, stored: Stored) -> str:
+        """Return the statements that choose bits by a mask: `numpy.where` goes element by element, at a loss where the condition varies."""
+        bind = self.renderer.bind
+        assert stored.mask is not None
+        dtype = _dtype(node)
+        bits = np.dtype(f"i{dtype.itemsize}")
+        view = f".view({bind(bits, f'dtype_{bits.name}')})"
+        one, other = (
+            f"{word}{view}"
+            if isinstance(arg, Node)
+            else bind(np.asarray(arg, dtype).view(bits)[()], "bits")
+            for word, arg in zip(words[1:], node.args[1:], strict=True)
+        )
+        xor, chosen = bind(np.bitwise_xor, "np_bitwise_xor"), self.renderer.new_name("chosen")
+        mask = self._buffer(stored.mask)
+        statements = [
+            f"{chosen} = {buffer}{view}",
+            f"{xor}({one}, {other}, out={chosen})",
+            f"{bind(np.bitwise_and, 'np_bitwise_and')}({chosen}, {mask}, out={chosen})",
+            f"{xor}({chosen}, {other}, out={chosen})",
+        ]
+        if stored.makes_mask:
+            truth = f"{words[0]}.view({bind(np.dtype('i1'), 'dtype_int8')})"
+            statements.insert(0, f"{bind(np.negative, 'np_negative')}({truth}, out={mask})")
+        return "; ".join(statements)
+
     def _operand(self, operand: object) -> str:
+        if isinstance(operand, Node) and operand in self.run.rows:
+            return self._row_array(operand)
         if isinstance(operand, Node) and operand in self.inside:
             buffer = self.renderer.buffers.calls[operand].buffer
             assert buffer is not None
@@ -111,7 +187,8 @@ class _Writer:
             return self._block(name)
         if name not in self._blocks:
             self._blocks[name] = self.renderer.new_name(f"{name}_block")
-            self.slices[name] = f"{self._blocks[name]} = {name}[:{self.length} - {self.start}]"
+            left = f"{self.length} - {self.start}"
+            self.slices[name] = f"{self._blocks[name]} = {name}[:min({left}, {self.step})]"
         return self._blocks[name]
 
     def _block(self, name: str) -> str:
@@ -124,3 +201,9 @@ class _Writer:
             self._blocks[name] = self.renderer.new_name(f"{name}_block")
             self.slices[name] = f"{self._blocks[name]} = {flat}[{self.here}]"
         return self._blocks[name]
+
+
+def _dtype(node: Node) -> np.dtype[np.generic]:
+    meta = node.meta[0]
+    assert isinstance(meta, ArrayMeta)
+    return meta.dtype

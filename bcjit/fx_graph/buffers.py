@@ -39,6 +39,10 @@ class Stored:
         The call makes its result as NumPy does, and that is the buffer from then on.
     swapped
         Whether the two operands change places, as NumPy does it (`elision`): always, never, or from this many bytes of the result on.
+    mask
+        Of `numpy.where` in a run: the buffer for the condition as integers of all bits or none, by which the bits of the result are chosen.
+    makes_mask
+        This call is the first that needs what is in it.
     """
 
     function: Callable[..., Any]
@@ -46,6 +50,8 @@ class Stored:
     buffer: int | None
     makes: bool = False
     swapped: bool | Expr = False
+    mask: int | None = None
+    makes_mask: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +69,13 @@ class Run:
     Parameters
     ----------
     nodes
-        In order; all of them are in `Plan.calls`.
+        In order; all of them are in `Plan.calls`. Those that reduce the last axis are called with the keywords axis, keepdims and out.
     whole
         The arrays of their shape among their operands.
     sliced
         The operands of which a block needs a part; others are needed whole: numbers, and what is stretched along the first axis.
-    axes
-        The number of axes of their shape.
+    shape
+        Their shape.
     flat
         A block is a part of all elements in order; else it is some of the first axis.
     block
@@ -82,18 +88,21 @@ class Run:
         The calls whose results are read behind the run.
     views
         Views between the calls; they are made before.
+    rows
+        The calls that give a number for each row of the last axis, or work on such numbers: their results are arrays of their own, made before.
     """
 
     nodes: tuple[Node, ...]
     whole: frozenset[Node]
     sliced: frozenset[Node]
-    axes: int
+    shape: tuple[Dim, ...]
     flat: bool
     block: int
     local: frozenset[int]
     makes: tuple[tuple[int, np.dtype[np.generic]], ...]
     read_later: frozenset[Node]
     views: tuple[Node, ...] = ()
+    rows: frozenset[Node] = frozenset()
 
 
 class Pool(Protocol):

@@ -152,7 +152,8 @@ def _planned(
     written, assigned = write_lines(places, Renderer(places, buffers, beside))
     inner = [Line(line.depth + 1, line.text, line.node) for line in written]
     lines = [Line(0, f"if {_test_text(graph, plan)}:", start), *taking, *inner]
-    return lines, Way(len(lines) + 2, places, assigned, frozenset(plan.calls))
+    stored = frozenset(node for node, one in plan.calls.items() if one.buffer is not None)
+    return lines, Way(len(lines) + 2, places, assigned, stored)
 
 
 def _test_text(graph: Graph, plan: Plan) -> str:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from bcjit.fx_graph.blocks import blocks
 from bcjit.fx_graph.expressions import Expression, Renderer
+from bcjit.fx_graph.lifetimes import dead_names
 from bcjit.fx_graph.node import Node, NodeKind, item_of
-from bcjit.fx_graph.places import Ending, LoopArgs, Places, Size, Value, is_big
+from bcjit.fx_graph.places import Ending, LoopArgs, Places, Size, Value
 from bcjit.records import dataclass
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class _Writer:
         self.places = places
         self.renderer = renderer
         self.blocks = [_Block(places.graph, None)]
-        self.dead = {graph: _dead(places, graph) for graph in places.graph.nested()}
+        self.dead = {graph: dead_names(places, graph) for graph in places.graph.nested()}
         self.assigned: dict[Node, frozenset[str]] = {}
 
     @property
@@ -179,7 +180,7 @@ class _Writer:
         self.block.lines.extend(Line(1, text, one) for one, text in inside)
         for one, text in parts.after:
             self._line(text, one)
-        unbound = {places.name(one) for one in run.nodes if one not in run.read_later}
+        unbound = {places.name(one) for one in run.nodes if one not in run.read_later | run.rows}
         for one in graph.nodes[first : last + 1]:
             if one not in self.renderer.buffers.runs:
                 continue
@@ -444,60 +445,3 @@ class _Writer:
 
 def _is_nested(lines: list[Line]) -> bool:
     return any(line.depth for line in lines)
-
-
-def _dead(places: Places, graph: Graph) -> dict[int, list[str]]:
-    """Return the variables that nothing reads any more behind a node of a graph; behind what a loop begins with, by -1 - index.
-
-    Only arrays are worth it, inputs belong to the caller, and at the last call or the return of the function its own
-    end is soon enough.
-    """
-    statements = [
-        index for index, node in enumerate(graph.nodes)
-        if node.kind not in (NodeKind.INPUT, NodeKind.CONST) and node not in places.nested and item_of(node) is None
-    ]  # fmt: skip
-    end = (
-        len(graph.nodes)
-        if graph in places.around
-        else (statements[-2] if len(statements) > 1 else 0)
-    )
-    last: dict[str, int] = {}
-    for index in statements:
-        node = graph.nodes[index]
-        made: list[Value] = []
-        if node.bodies:
-            results = [(node, k) for k, meta in enumerate(node.meta) if is_big(meta)]
-            made.extend(value for value in results if places.has_variable(value))
-        elif (
-            node.kind is NodeKind.CALL
-            and places.binds(node)
-            and (node.multi or any(map(is_big, node.meta)))
-        ):
-            made = [node]
-        for value in made:
-            members = places.variables.members(value)
-            if all(_is_ours(places, member, graph) for member in members):
-                name, read = places.name(value), places.last[graph].get(value, index)
-                last[name] = max(last.get(name, -1), read)
-                user = graph.nodes[read] if read < len(graph.nodes) else None
-                if (
-                    user is not None
-                    and user.kind is NodeKind.LOOP
-                    and len(members) == 1
-                    and value not in places.inside[user]
-                ):
-                    last[name] = -1 - read if user is not node else read
-    dead: dict[int, list[str]] = {}
-    for name, index in last.items():
-        if index < end:
-            dead.setdefault(index, []).append(name)
-    return dead
-
-
-def _is_ours(places: Places, value: Value, graph: Graph) -> bool:
-    """Whether a value is made in a graph or its bodies, and not needed behind it."""
-    if isinstance(value, Node) and value.kind is NodeKind.INPUT and places.home(value) is graph:
-        return False
-    if value in places.kept_to_the_end:
-        return False
-    return graph in places.chain(places.home(value))

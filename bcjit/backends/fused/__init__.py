@@ -27,9 +27,9 @@ class Fused:
     Parameters
     ----------
     smallest
-        The least number of elements for which buffers are used.
+        The least number of elements for which buffers are used: elements of eight bytes; there must be more smaller ones.
     block
-        How many elements are computed at once, where several calls behind one another are.
+        How many such elements are computed at once, where several calls behind one another are.
     """
 
     # It runs what is left of a graph after the passes that hold for every backend; see ``compiler``.

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from bcjit.backends.fused.few import add_rows
 from bcjit.dims import Dim, Expr
 from bcjit.fx_graph import Node, NodeKind
 from bcjit.fx_graph.expressions import IN_PLACE
@@ -19,9 +20,11 @@ __all__ = [
     "array_shape",
     "count_inputs",
     "elementwise",
+    "is_blockwise",
     "is_plain_slice",
     "may_write_over_operands",
     "only_looks",
+    "row_reduction",
 ]
 
 # What the operators of arrays call.
@@ -53,6 +56,15 @@ BLOCKWISE: Final[frozenset[Callable[..., Any]]] = frozenset({
     np.trunc, np.isnan, np.isinf, np.isfinite, np.signbit, np.copysign, np.logical_and, np.logical_or, np.logical_not,
     np.logical_xor, np.conjugate, np.deg2rad, np.rad2deg, np.degrees, np.radians,
 })  # fmt: skip
+
+# What gives each row of the last axis a number, the same bits however many rows there are, and what to call for it with axis, keepdims and out.
+_ROWS: Final[dict[object, Callable[..., Any]]] = {
+    np.sum: add_rows, np.ndarray.sum: add_rows, np.add.reduce: add_rows, np.max: np.maximum.reduce, np.amax: np.maximum.reduce,
+    np.ndarray.max: np.maximum.reduce, np.maximum.reduce: np.maximum.reduce, np.min: np.minimum.reduce, np.amin: np.minimum.reduce,
+    np.ndarray.min: np.minimum.reduce, np.minimum.reduce: np.minimum.reduce, np.mean: np.ndarray.mean,
+    np.ndarray.mean: np.ndarray.mean, np.var: np.ndarray.var, np.ndarray.var: np.ndarray.var, np.std: np.ndarray.std,
+    np.ndarray.std: np.ndarray.std,
+}  # fmt: skip
 
 # Numbers of fixed width, in memory of NumPy's own.
 _KINDS: Final = frozenset("biufc")
@@ -109,6 +121,42 @@ def elementwise(node: Node) -> Callable[..., Any] | None:
     if len(node.args) != number or not all(map(_is_operand, node.args)):
         return None
     if function in _COMPARISONS and not _compares_alike(node):
+        return None
+    return function
+
+
+def is_blockwise(node: Node) -> bool:
+    """Whether an elementwise call is one of a ufunc whose results are the same however arrays are cut."""
+    function = elementwise(node)
+    return function in BLOCKWISE and function is not np.where
+
+
+def row_reduction(node: Node) -> Callable[..., Any] | None:
+    """Return what gives each row of an array its number; None of what is no such call, or casts."""
+    if (
+        node.kind is not NodeKind.CALL
+        or node.op is None
+        or node.has_effect
+        or node.alias != "fresh"
+    ):
+        return None
+    function = _ROWS[node.target] if _is_in(node.target, _ROWS) else None
+    operand = node.args[0] if len(node.args) in (1, 2) else None
+    if (
+        function is None
+        or not isinstance(operand, Node)
+        or not {*node.kwargs} <= {"axis", "keepdims"}
+    ):
+        return None
+    meta, rows = array_meta(operand), array_meta(node)
+    if meta is None or rows is None or meta.dtype.kind != "f" or meta.dtype.itemsize not in (4, 8):
+        return None
+    axis = node.args[1] if len(node.args) == 2 else node.kwargs.get("axis")
+    last = len(meta.shape) - 1
+    if last == 0 or type(axis) is not int or axis not in (-1, last) or rows.dtype != meta.dtype:
+        return None
+    keeps = node.kwargs.get("keepdims", False)
+    if type(keeps) is not bool or rows.shape != (*meta.shape[:-1], *[1] * keeps):
         return None
     return function
 

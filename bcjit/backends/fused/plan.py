@@ -7,22 +7,22 @@ its memory, once, and the temporaries before it on the way may be in that memory
 
 from __future__ import annotations
 
-import operator
 from collections import Counter
-from collections.abc import Callable, Collection, Container, Iterator, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from bcjit.backends.fused.calls import (
-    BLOCKWISE,
     array_meta,
     array_shape,
     count_inputs,
     elementwise,
+    is_blockwise,
     may_write_over_operands,
     only_looks,
+    row_reduction,
 )
 from bcjit.backends.fused.layout import Layouts, Order
 from bcjit.backends.fused.order import (
@@ -34,48 +34,29 @@ from bcjit.backends.fused.order import (
     swaps,
     with_users,
 )
+from bcjit.backends.fused.runs import Array, FoundRun, Key, Runs, masks
 from bcjit.backends.fused.scratch import ScratchPool
 from bcjit.dims import Dim, Expr, floor_divide, maximum, product
-from bcjit.fx_graph import Node, NodeKind, item_of, maker
+from bcjit.fx_graph import Node, NodeKind, maker
 from bcjit.fx_graph.buffers import Plan, Run, Scratch, Stored
 from bcjit.fx_graph.elision import LEAST
-from bcjit.records import dataclass
+from bcjit.records import dataclass, replace
 
 if TYPE_CHECKING:
     from bcjit.fx_graph import Graph
-    from bcjit.fx_graph.places import Places, Value
+    from bcjit.fx_graph.places import Places
 
 __all__ = ["BufferPlanner"]
 
-_Key: TypeAlias = tuple[tuple[Dim, ...], np.dtype[np.generic]]
-
-# Calls of a run: slicing the blocks costs more than two of them save.
-_SHORTEST: Final = 3
-
 _AT_THE_END: Final = 1 << 60
-
-
-@dataclass(slots=True)
-class _Array:
-    """An array that may be put into a buffer."""
-
-    node: Node
-    function: Callable[..., Any]
-    graph: Graph
-    made: int  # the index of its call
-    read: int  # that of the last that reads it
-    key: _Key
-    leaves: bool
-    over: bool  # its call may write over an operand
-    whole: _Key  # the key of all of it, where the other is that of a block
 
 
 @dataclass(slots=True, eq=False)
 class _Buffer:
     """Arrays that are in one memory after one another."""
 
-    key: _Key
-    arrays: list[_Array] = field(default_factory=list)
+    key: Key
+    arrays: list[Array] = field(default_factory=list)
     leaving: bool = False
 
 
@@ -85,14 +66,14 @@ class BufferPlanner:
     Parameters
     ----------
     smallest
-        The least number of elements for which buffers are used.
+        The least number of elements for which buffers are used: elements of eight bytes; there must be more smaller ones.
     block
-        How many elements are computed at once, where several calls behind one another are.
+        How many such elements are computed at once, where several calls behind one another are.
     """
 
     def __init__(self, smallest: int, block: int) -> None:
-        self.smallest = smallest
-        self.block = block
+        self.smallest = self._smallest = smallest
+        self.block = self._block = block
 
     def candidates(self, graph: Graph) -> Collection[Node]:
         """Return the calls that may be given a buffer, and the numbers that they take."""
@@ -103,6 +84,7 @@ class BufferPlanner:
         kept = {node for one in graphs for node in one.keep}
         to_the_end = {node for one in graphs for node in one.keep if node not in one.keep_for}
         found: list[Node] = []
+        rows: list[Node] = []
         for one in graphs:
             for node in one.nodes:
                 known = node not in to_the_end and not node.escapes
@@ -111,7 +93,9 @@ class BufferPlanner:
                 plain = elementwise(node) is not None and has_known_size(graph, node)
                 if plain and _stays(node, kept) is not None:
                     found.append(node)
-        calls = with_users(found, Sizes(graph, found))
+                elif row_reduction(node) is not None and has_known_size(graph, node):
+                    rows.append(node)
+        calls = with_users([*found, *rows], Sizes(graph, found))
         return [
             *calls,
             *(used for node in calls for used in node.uses() if _is_computed_number(used)),
@@ -119,7 +103,10 @@ class BufferPlanner:
 
     def plan(self, places: Places, candidates: Collection[Node]) -> Plan | None:
         """Return which call writes into which buffer; None if none does."""
-        nodes = [node for node in candidates if not _is_computed_number(node)]
+        reductions = [node for node in candidates if row_reduction(node) is not None]
+        nodes = [
+            node for node in candidates if elementwise(node) is not None and node not in reductions
+        ]
         sizes = Sizes(places.graph, nodes)
         orders = {node: swaps(node, sizes) for node in nodes}
         if None in orders.values() or not nodes:
@@ -130,26 +117,25 @@ class BufferPlanner:
         main = max(counts, key=lambda shape: (_symbolic_axes(shape), counts[shape]))
         most = _symbolic_axes(main)
         arrays = {n: one for n, one in arrays.items() if _symbolic_axes(one.key[0]) == most}
-        runs = [*_Runs(places, arrays, main, self.layouts, sizes).find()]
+        self._measure(arrays)
+        small = {
+            *reductions,
+            *(node for node in nodes if node not in arrays and is_blockwise(node)),
+        }
+        runs = [*Runs(places, arrays, main, self.layouts, sizes, small).find()]
         run_of = {one.node: run for run in runs for one in run.arrays}
         # Only a block of what numpy.where gives is cheap to copy.
         arrays = {
             n: one for n, one in arrays.items() if n in run_of or one.function is not np.where
         }
-        local: set[tuple[Dim, ...]] = set()
-        for run in runs:
-            shape = self._block_shape(run, main)
-            local.add(shape)
-            for one in run.arrays:
-                if not one.leaves and one.read <= run.arrays[-1].made:
-                    one.key = shape, one.key[1]
+        local, masked = self._find_local(runs, main)
         taken: set[Node] = set()
         leaving = [
             buffer
             for buffer in _leaving(arrays, taken)
             if len(buffer.arrays) > 1 or buffer.arrays[0].node in run_of
         ]
-        scratch = _scratch(places, arrays, run_of, taken)
+        scratch = _scratch(places, arrays, run_of, taken, [mask for mask, _ in masked])
         found = [*scratch, *leaving]
         if not found:
             return None
@@ -158,6 +144,9 @@ class BufferPlanner:
             function = elementwise(node)
             if node not in calls and orders[node] and function is not None:
                 calls[node] = Stored(function, 2, None, swapped=count_bytes(node))
+        for node in {node: None for run in runs for node in run.rows}:
+            calls.setdefault(node, _small_call(node))
+        _add_masks(calls, scratch, masked)
         blocks = frozenset(n for n, buffer in enumerate(scratch) if buffer.key[0] in local)
         inputs = [node for node in places.graph.inputs if has_axes(node)]
         whole = (node for node in inputs if sizes.shape(array_shape(node)) == main)
@@ -169,8 +158,33 @@ class BufferPlanner:
             self.smallest,
             tuple(sizes.equal),
             tuple(inputs),
-            tuple(self._run(run, calls, makes, blocks) for run in runs),
+            tuple(self._run(places, run, main, calls, makes, blocks) for run in runs),
         )
+
+    def _find_local(
+        self, runs: list[FoundRun], main: tuple[Dim, ...]
+    ) -> tuple[set[tuple[Dim, ...]], list[tuple[Array, list[Array]]]]:
+        """Let what is only read inside a run have a block; return the shapes of blocks, and the masks with the calls that choose by them."""
+        local: set[tuple[Dim, ...]] = set()
+        masked: list[tuple[Array, list[Array]]] = []
+        for run in runs:
+            shape = self._block_shape(run, main)
+            local.add(shape)
+            masked += masks(run, shape)
+            for one in run.arrays:
+                if not one.leaves and one.read <= run.last:
+                    one.key = shape, one.key[1]
+        for _, users in masked:
+            for one in users:
+                one.over = False  # its result is written before the other operand is read
+        return local, masked
+
+    def _measure(self, arrays: Collection[Node]) -> None:
+        """Count sizes in elements of the largest dtype that is worked on."""
+        touched = [*arrays, *(used for node in arrays for used in node.uses() if has_axes(used))]
+        most = max(dtype_of(node).itemsize for node in touched if array_meta(node) is not None)
+        self.smallest = self._smallest * 8 // most
+        self.block = max(self._block * 8 // most, 1)
 
     def _calls(
         self,
@@ -187,6 +201,8 @@ class BufferPlanner:
             if first is not None and first in run_of:
                 makes[first] = number
             for one in buffer.arrays:
+                if one.function is None:
+                    continue
                 starts = one.node is first and first not in run_of
                 swapped: bool | Expr = False
                 if orders[one.node]:
@@ -198,35 +214,41 @@ class BufferPlanner:
                 )
         return calls, makes
 
-    def _block_shape(self, run: _Run, main: tuple[Dim, ...]) -> tuple[Dim, ...]:
+    def _block_of(self, run: FoundRun) -> int:
+        """Return how many elements a block has: a reduction of rows costs more beside its work than other calls."""
+        return 2 * self.block if run.rows else self.block
+
+    def _block_shape(self, run: FoundRun, main: tuple[Dim, ...]) -> tuple[Dim, ...]:
         if run.flat or len(main) == 1:
             return (self.block,)
         row = maximum(product(main[1:]), 1)
-        return maximum(floor_divide(self.block, row), 1), *main[1:]
+        return maximum(floor_divide(self._block_of(run), row), 1), *main[1:]
 
     def _run(
         self,
-        run: _Run,
+        places: Places,
+        run: FoundRun,
+        main: tuple[Dim, ...],
         calls: dict[Node, Stored],
         makes: dict[Node, int],
         blocks: frozenset[int],
     ) -> Run:
-        nodes = tuple(one.node for one in run.arrays)
-        last = run.arrays[-1].made
+        nodes = tuple(sorted(run.nodes, key=lambda node: places.where[node][1]))
         return Run(
             nodes,
             frozenset(run.whole),
             frozenset(run.sliced),
-            len(array_shape(nodes[0])),
+            main,
             run.flat,
-            self.block,
-            blocks & {calls[n].buffer for n in nodes},
+            self._block_of(run),
+            blocks & {k for n in nodes for k in (calls[n].buffer, calls[n].mask)},
             tuple((makes[n], dtype_of(n)) for n in nodes if n in makes),
-            frozenset(one.node for one in run.arrays if one.leaves or one.read > last),
+            frozenset(one.node for one in run.arrays if one.leaves or one.read > run.last),
             tuple(run.views),
+            frozenset(run.rows),
         )
 
-    def _array(self, places: Places, node: Node, sizes: Sizes) -> _Array:
+    def _array(self, places: Places, node: Node, sizes: Sizes) -> Array:
         graph, made = places.where[node]
         function = elementwise(node)
         assert function is not None
@@ -241,7 +263,27 @@ class BufferPlanner:
         assert meta is not None
         key = sizes.shape(meta.shape), meta.dtype
         over = may_write_over_operands(node)
-        return _Array(node, function, graph, made, read, key, leaves, over, key)
+        return Array(node, function, graph, made, read, key, leaves, over, key)
+
+
+def _small_call(node: Node) -> Stored:
+    """Return how the numbers of rows are made."""
+    function = row_reduction(node)
+    if function is not None:
+        return Stored(function, 1, None)
+    function = elementwise(node)
+    assert function is not None
+    return Stored(function, count_inputs(function), None)
+
+
+def _add_masks(
+    calls: dict[Node, Stored], scratch: list[_Buffer], masked: list[tuple[Array, list[Array]]]
+) -> None:
+    numbers = {one: n for n, buffer in enumerate(scratch) for one in buffer.arrays}
+    for mask, users in masked:
+        for one in users:
+            first = one is users[0]
+            calls[one.node] = replace(calls[one.node], mask=numbers[mask], makes_mask=first)
 
 
 def _stays(node: Node, kept: Collection[Node]) -> tuple[list[Node], bool] | None:
@@ -265,14 +307,14 @@ def _stays(node: Node, kept: Collection[Node]) -> tuple[list[Node], bool] | None
     return members, leaves
 
 
-def _leaving(arrays: dict[Node, _Array], taken: set[Node]) -> Iterator[_Buffer]:
+def _leaving(arrays: dict[Node, Array], taken: set[Node]) -> Iterator[_Buffer]:
     """Yield a buffer for each array that leaves, with those on the way to it that can be in its memory before."""
     for last in sorted(arrays.values(), key=lambda one: -one.made):
         if last.leaves:
             yield _Buffer(last.key, _chain(last, arrays, taken), leaving=True)
 
 
-def _chain(last: _Array, arrays: dict[Node, _Array], taken: set[Node]) -> list[_Array]:
+def _chain(last: Array, arrays: dict[Node, Array], taken: set[Node]) -> list[Array]:
     """Return an array with those that can be in its memory before, one after another, and take them."""
     found = [last]
     taken.add(last.node)
@@ -290,119 +332,17 @@ def _chain(last: _Array, arrays: dict[Node, _Array], taken: set[Node]) -> list[_
     return found
 
 
-@dataclass(slots=True)
-class _Run:
-    """Calls that are made block by block."""
-
-    arrays: list[_Array] = field(default_factory=list)
-    nodes: set[Node] = field(default_factory=set)
-    whole: set[Node] = field(default_factory=set)
-    sliced: set[Node] = field(default_factory=set)
-    flat: bool = True
-    views: list[Node] = field(default_factory=list)
-
-
-class _Runs:
-    """Finds the calls behind one another that are made block by block."""
-
-    def __init__(
-        self,
-        places: Places,
-        arrays: dict[Node, _Array],
-        main: tuple[Dim, ...],
-        layouts: Layouts,
-        sizes: Sizes,
-    ) -> None:
-        self.places = places
-        self.arrays = arrays
-        self.main = main
-        self.layouts = layouts
-        self.sizes = sizes
-
-    def find(self) -> Iterator[_Run]:
-        """Yield the runs that are long enough."""
-        for graph in self.places.graph.nested():
-            run = _Run(flat=len(self.main) > 1)
-            waiting: list[Node] = []  # views behind the last call of the run
-            for node in graph.nodes:
-                passed = node.kind in (NodeKind.INPUT, NodeKind.CONST)
-                if passed or node in self.places.nested or item_of(node) is not None:
-                    continue
-                if self._is_view_apart(run, node):
-                    waiting.append(node)
-                    continue
-                if self._takes(run, node):
-                    run.views += waiting
-                    waiting = []
-                else:
-                    waiting = []
-                    if _is_worth_it(run):
-                        yield run
-                    run = _Run(flat=len(self.main) > 1)
-                    self._takes(run, node)
-
-    def _is_view_apart(self, run: _Run, node: Node) -> bool:
-        """Whether a statement between two calls of a run is a view that can as well be made before the run."""
-        if not run.arrays or node.target is not operator.getitem or node.alias != "view":
-            return False
-        graph, _ = self.places.where[node]
-        read: set[Value] = set()
-        for operand in node.operands:
-            read |= self.places.values_of(operand, graph)
-        return not read & (run.nodes | set(run.views)) and maker(node) not in self.arrays
-
-    def _takes(self, run: _Run, node: Node) -> bool:
-        """Append a call to a run, if it fits."""
-        one = self.arrays.get(node)
-        if one is None or one.key[0] != self.main or one.function not in BLOCKWISE:
-            return False
-        whole: list[Node] = []
-        sliced: list[Node] = []
-        flat = run.flat
-        for used in node.uses():
-            if used in run.nodes:
-                continue
-            graph, _ = self.places.where[node]
-            if used in self.places.nested and self.places.values_of(used, graph) & run.nodes:
-                return False
-            if not has_axes(used):
-                if used.multi:
-                    return False
-                continue
-            if used not in self.arrays and maker(used) in self.arrays:
-                return False  # a view of a buffer
-            shape = self.sizes.shape(array_shape(used))
-            if shape == self.main:
-                whole.append(used)
-                sliced.append(used)
-                flat &= self.layouts.of.get(used) is Order.C and used not in self.places.nested
-            else:
-                flat = False
-                if len(shape) == len(self.main) and shape[0] != 1:
-                    if shape[0] != self.main[0]:
-                        return False
-                    sliced.append(used)
-        run.arrays.append(one)
-        run.nodes.add(node)
-        run.whole.update(whole)
-        run.sliced.update(sliced)
-        run.flat = flat
-        return True
-
-
-def _is_worth_it(run: _Run) -> bool:
-    """Whether blocks save more than their slicing costs: calls that do not follow from one another have nothing in the caches for each other."""
-    follow = any(used in run.nodes for node in run.nodes for used in node.uses())
-    return len(run.arrays) >= _SHORTEST and follow and bool(run.whole)
-
-
 def _scratch(
-    places: Places, arrays: dict[Node, _Array], run_of: Container[Node], taken: set[Node]
+    places: Places,
+    arrays: dict[Node, Array],
+    run_of: Container[Node],
+    taken: set[Node],
+    masks: list[Array],
 ) -> list[_Buffer]:
-    """Return as few buffers as are needed for the arrays that are not taken."""
+    """Return as few buffers as are needed for the arrays that are not taken, and for masks."""
     found: list[_Buffer] = []
 
-    def place(key: _Key, group: list[_Array]) -> None:
+    def place(key: Key, group: list[Array]) -> None:
         free = (b for b in found if b.key == key and all(_is_free(places, b, one) for one in group))
         home = next(free, None)
         if home is None:
@@ -419,6 +359,8 @@ def _scratch(
     for one in left:
         if one.node not in taken:
             place(one.key, [one])
+    for one in masks:
+        place(one.key, [one])
     return found
 
 
@@ -434,17 +376,17 @@ def _depth(places: Places, graph: Graph) -> int:
     return sum(1 for _ in places.chain(graph))
 
 
-def _is_free(places: Places, buffer: _Buffer, one: _Array) -> bool:
+def _is_free(places: Places, buffer: _Buffer, one: Array) -> bool:
     """Whether nothing in a buffer is needed while an array is."""
     return not any(_meet(places, one, other) for other in buffer.arrays)
 
 
-def _follows(one: _Array, read: int) -> bool:
+def _follows(one: Array, read: int) -> bool:
     """Whether an array is made while another one, which is read last at an index, is needed."""
     return one.made < read or (one.made == read and not one.over)
 
 
-def _meet(places: Places, one: _Array, other: _Array) -> bool:
+def _meet(places: Places, one: Array, other: Array) -> bool:
     """Whether two arrays are needed at one moment."""
     if one.graph is other.graph:
         return _follows(one, other.read) and _follows(other, one.read)
