@@ -10,6 +10,7 @@ import json
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -242,7 +243,7 @@ def suite_in_short() -> str:
     parts = [
         f"`python -m bcjit bench suite`: {len(speedups.rows)} whole programs ([which, and how measured](docs/benchmarks.md)), size {size}, times as fast as plain NumPy ({machine_of(run)}):\n",
         markdown(means),
-        *(f"{markdown(one)}" for one in chosen(run, what="by size")),
+        *(markdown(replace(one, notes=())) for one in chosen(run, what="by size")),
         f"<details><summary>Each program, size {size}</summary>\n\n{markdown(speedups)}\n</details>\n",
     ]
     return "\n".join(parts)

@@ -164,7 +164,7 @@ def measure(
     beside
         What else is timed in the same turns, by name.
     clock
-        What tells the time, of calls in turns.
+        What tells the time, of first calls and of calls in turns.
     """
     measured = Measured(program, size)
     arguments = Arguments(program, size)
@@ -175,14 +175,14 @@ def measure(
         if figures.problem:
             figures.differs = True
         else:
-            first = _first_call(program, through, arguments)
+            first = _first_call(program, through, arguments, clock)
             compiled = warm(program.function, through, arguments)
             figures.facts = {"result": "equal" if through.exact else CLOSE}
             figures.facts |= first | _captured(compiled)
             subjects[through.name] = figures, compiled
     for peer in peers:
         figures = measured.peers[peer.key] = Figures()
-        function = _by_peer(peer, program, arguments, figures)
+        function = _by_peer(peer, program, arguments, figures, clock)
         if function is not None:
             subjects[peer.key] = figures, function
     functions = [program.function, *(function for _, function in subjects.values())]
@@ -217,16 +217,18 @@ def _problem(program: Subject, through: Through, arguments: Arguments) -> str:
     return f"differs: {problem}" if problem else ""
 
 
-def _first_call(program: Subject, through: Through, arguments: Arguments) -> dict[str, Cell]:
+def _first_call(
+    program: Subject, through: Through, arguments: Arguments, clock: Clock
+) -> dict[str, Cell]:
     """Return the least milliseconds of calls that compile a copy of the code, and how long compiling took in that one."""
     best: dict[str, Cell] = {}
     least = float("inf")
     for _ in range(FIRST_CALLS):
         compiled: Any = through.compile(rebound(program.function))
         args = arguments.one()
-        start = time.perf_counter()
+        start = clock()
         compiled(*args)
-        spent = time.perf_counter() - start
+        spent = clock() - start
         if spent < least:
             least = spent
             seconds = compiled.report().seconds.total
@@ -261,7 +263,7 @@ def _captured(compiled: Any) -> dict[str, Cell]:
 
 
 def _told(compiled: Any, name: str) -> list[Any]:
-    """Return what the callables that the backend made of the graphs tell by an attribute."""
+    """Return what the callables that the backend made of the graphs tell by an attribute; for a function in C, which has none, what it is bound to tells."""
     return [
         value
         for cache in compiled._caches  # noqa: SLF001 - the reports' own door
@@ -269,7 +271,8 @@ def _told(compiled: Any, name: str) -> list[Any]:
         if entry.entry is not None and (live := entry.entry()) is not None
         for constant in live.code.co_consts
         if isinstance(constant, _core.GraphCall)
-        and (value := getattr(constant.fn, name, None)) is not None
+        for teller in (constant.fn, getattr(constant.fn, "__self__", None))
+        if (value := getattr(teller, name, None)) is not None
     ]
 
 
@@ -302,7 +305,7 @@ def _peak(function: Function, arguments: Arguments) -> int:
 
 
 def _by_peer(
-    peer: Peer, program: Subject, arguments: Arguments, figures: Figures
+    peer: Peer, program: Subject, arguments: Arguments, figures: Figures, clock: Clock
 ) -> Function | None:
     """Return the program as a peer compiled it, checked against NumPy, or say why not."""
     if not peer.installed:
@@ -315,12 +318,12 @@ def _by_peer(
         with warnings.catch_warnings(), _quiet(), _within(PEER_SECONDS):
             warnings.simplefilter("ignore")
             function = peer.compile(program.function)
-            compiled = time.perf_counter()
+            before = clock()
             for call in range(3):  # it may compile again when it sees another kind of argument
                 args = copy_of(arguments.args)
                 found = function(*args)
                 if not call:
-                    figures.facts = {"first_ms": (time.perf_counter() - compiled) * 1e3}
+                    figures.facts = {"first_ms": (clock() - before) * 1e3}
                 problem = _unlike(found, expected) or _written(args, plain_args)
                 if problem is not None:
                     figures.problem = f"cannot: {problem}"
