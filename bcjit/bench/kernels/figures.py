@@ -12,7 +12,7 @@ from bcjit.bench.kernels.programs import DTYPES, KERNELS, SIZES, Case
 from bcjit.bench.measure import Clock
 from bcjit.bench.peers import KERNEL_PEERS, Peer
 from bcjit.bench.suite.means import geometric_mean
-from bcjit.bench.suite.measuring import MISSING, Figures, Measured, measure
+from bcjit.bench.suite.measuring import MISSING, Figures, Measured, Stoppable, measure
 from bcjit.bench.tables import Cell, Column, Table
 from bcjit.bench.through import Through, named
 
@@ -78,26 +78,40 @@ def tables(
     yield limits.table(rounds, clock)
     known = limits.caches()
     names = {one.name: one.name for one in backends} | {one.key: one.name for one in peers}
-    every: list[Measured[Case]] = []
-    moved: list[int] = []
+    cases = _measured(chosen, sizes, backends, peers, rounds, clock)
+    every, moved = [], []
+    for one, nbytes in Stoppable()(cases):
+        every.append(one)
+        moved.append(nbytes)
+    _say("")
+    yield _speedups(every, names)
+    for backend in backends:
+        yield _details(every, moved, backend.name, known)
+    yield _means(every, names)
+
+
+def _measured(
+    chosen: Sequence[str],
+    sizes: Sequence[str],
+    backends: Sequence[Through],
+    peers: Sequence[Peer],
+    rounds: int,
+    clock: Clock,
+) -> Iterator[tuple[Measured[Case], int]]:
+    """Yield the figures of each kernel, dtype and size, and the bytes that must move."""
     for kernel in (kernel for name, kernel in KERNELS.items() if name in chosen):
         late: dict[str, Figures] = {}  # who took too long once is not asked again
         for dtype in DTYPES:
             case = Case(kernel, dtype)
             for size in (one for one in SIZES if one in sizes):
                 _say(f"{kernel.name} {dtype} {size}")
-                moved.append(case.moved(size))
-                beside = {COPY: limits.copying(moved[-1])}
+                moved = case.moved(size)
+                beside = {COPY: limits.copying(moved)}
                 asked = [peer for peer in peers if peer.key not in late]
                 one = measure(case, size, backends, asked, rounds, beside, clock)
                 late |= {key: figures for key, figures in one.peers.items() if figures.late}
                 one.peers |= late
-                every.append(one)
-    _say("")
-    yield _speedups(every, names)
-    for backend in backends:
-        yield _details(every, moved, backend.name, known)
-    yield _means(every, names)
+                yield one, moved
 
 
 def _say(text: str) -> None:

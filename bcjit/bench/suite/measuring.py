@@ -31,7 +31,17 @@ from bcjit.debugging import check
 from bcjit.debugging.compare import differences
 from bcjit.debugging.copies import copy_of
 
-__all__ = ["CLOSE", "MISSING", "Arguments", "Figures", "Measured", "Subject", "measure", "warm"]
+__all__ = [
+    "CLOSE",
+    "MISSING",
+    "Arguments",
+    "Figures",
+    "Measured",
+    "Stoppable",
+    "Subject",
+    "measure",
+    "warm",
+]
 
 MISSING: Final = "not installed"
 CLOSE: Final = "close"  # the result of a backend with an option that lets it round otherwise
@@ -200,6 +210,23 @@ def measure(
             figures, function = subjects[through.name]
             figures.facts["peak_bytes"] = float(_peak(function, arguments))
     return measured
+
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Stoppable:
+    """Goes through what is measured until somebody interrupts it: tables of a long run are then of what is done."""
+
+    stopped: bool = False
+
+    def __call__(self, work: Iterator[T]) -> Iterator[T]:
+        """Return what the iterator gives; nothing more once it was interrupted while it made something."""
+        try:
+            yield from work
+        except KeyboardInterrupt:
+            self.stopped = True
 
 
 def _problem(program: Subject, through: Through, arguments: Arguments) -> str:
