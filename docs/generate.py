@@ -143,7 +143,8 @@ where a compiled program did something else than the plain one.
 | speed-up | the least time of a plain call over the least time of a compiled one; below 1 is slower |
 | 25 %, 75 % | quartiles of that ratio turn by turn: how far to trust it |
 | runs | `plain` where the cost model of the backend `auto` measured that plain Python is quicker, and went back to it |
-| first call | milliseconds of a call of a copy of the code that nothing is known of, compiling included; least of three |
+| first call | milliseconds of a call of a copy of the code that nothing is known of, compiling included, nothing in memory or on disk; least of three |
+| from disk | the same with the kernels on disk, where the backend keeps them there |
 | graphs, breaks, nodes | what was captured |
 | kernels, kernel ms | how many the backend made of it, and the most that one took to compile, where it says so |
 | peak | the most memory allocated at once during a call, arrays included (NumPy tells `tracemalloc` of them), in a call of its own; beside it, how many times plain NumPy's |

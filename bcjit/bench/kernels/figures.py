@@ -36,6 +36,7 @@ DETAILS: Final = (
     Column("of_copy", "of copy", 2),
     Column("within", "within"),
     Column("first_ms", "first call", 1),
+    Column("disk_ms", "from disk", 1),
     Column("kernels", "kernels"),
     Column("kernel_ms", "kernel ms", 1),
     Column("reload_ms", "reload ms", 2),
@@ -44,7 +45,7 @@ DETAILS: Final = (
 )
 DETAIL_NOTES: Final = (
     "GB/s: arguments read once and results written once, over the least time; of copy: that over the rate of a copy of as many bytes into memory that is there, in the same turns, for kernels that memory limits, beyond the nearest cache; within: the nearest cache that the bytes fit into.",
-    "first call: ms, with its compiling; kernel and reload: the most that one kernel took, where the backend tells. Result: equal is bit for bit; close is half of the digits, of a backend with an option.",
+    "first call: ms, with its compiling, nothing in memory or on disk; from disk: with the kernels there; kernel and reload: the most that one kernel took, where the backend tells. Result: equal is bit for bit; close is half of the digits, of a backend with an option.",
 )
 MEANS_NOTES: Final = (
     "Geometric means of speed-ups over plain NumPy; what is not run counts as 1.",

@@ -30,6 +30,7 @@ DETAILS: Final = (
     Column("runs", "runs"),
     Column("first_ms", "first call", 1),
     Column("compile_ms", "of it compiling", 1),
+    Column("disk_ms", "from disk", 1),
     Column("graphs", "graphs"),
     Column("breaks", "breaks"),
     Column("nodes", "nodes"),
@@ -41,7 +42,7 @@ DETAILS: Final = (
 )
 DETAIL_NOTES: Final = (
     "speed-up: least plain time over least compiled time; 25 % and 75 %: quartiles of the ratios of single turns.",
-    "runs: plain where the cost model went back to plain Python. First call: ms, with its compiling. Kernels, and the most that one took to compile: where the backend tells.",
+    "runs: plain where the cost model went back to plain Python. First call: ms, with its compiling, nothing in memory or on disk; from disk: with the kernels there. Kernels, and the most that one took to compile: where the backend tells.",
     "peak: the most memory allocated at once in a call, arrays included, and how many times plain NumPy's. Result: equal is bit for bit, writes and random streams included; close is half of the digits, of a backend with an option.",
 )
 
