@@ -49,6 +49,7 @@ __all__ = [
 MISSING: Final = "not installed"
 CLOSE: Final = "close"  # the result of a backend with an option that lets it round otherwise
 FIRST_CALLS: Final = 3
+FIRST_SECONDS: Final = 2.0  # after which none is made again
 BUDGET: Final = 2.0  # seconds after which no further turn begins
 WARM_CALLS: Final = 3  # by then all is captured
 # By then the cost model has decided too, which looks at functions of this backend.
@@ -256,8 +257,11 @@ def _first_call(
     """
     cold: dict[str, Cell] = {}
     kept: dict[str, Cell] = {}
+    end = time.monotonic() + FIRST_SECONDS
     with tempfile.TemporaryDirectory() as folder:
         for turn in range(FIRST_CALLS):
+            if turn and time.monotonic() > end:
+                break
             with config.override(disk_cache_folder=str(Path(folder) / str(turn))):
                 _least(cold, _one_first_call(program, through, arguments, clock))
                 found = _one_first_call(program, through, arguments, clock)
