@@ -67,6 +67,16 @@ def commands(
     return words, environment | (KEPT if one.kept else {})
 
 
+def _waited(process: subprocess.Popen[bytes]) -> tuple[int, bool]:
+    """Return the exit code of a run, and whether somebody pressed Ctrl-C: the run has heard it too, and writes what it has."""
+    interrupted = False
+    while True:
+        try:
+            return process.wait(), interrupted
+        except KeyboardInterrupt:
+            interrupted = True
+
+
 def main() -> int:
     """Measure, write, and say which runs failed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.make_results", description=__doc__)
@@ -83,8 +93,11 @@ def main() -> int:
     for name in options.names or RUNS:
         words, environment = commands(name, more)
         print(f"\n==== {name}: {' '.join(words[1:])}", flush=True)
-        if subprocess.run(words, env=environment, cwd=ROOT, check=False).returncode:
+        code, interrupted = _waited(subprocess.Popen(words, env=environment, cwd=ROOT))
+        if code:
             failed.append(name)
+        if interrupted:
+            break
     pages = [sys.executable, str(ROOT / "docs" / "generate.py"), "benchmarks", "readme"]
     subprocess.run(pages, env=environment, cwd=ROOT, check=True)
     print(f"\nfailed: {', '.join(failed)}" if failed else "\nall is written")

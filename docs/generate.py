@@ -10,6 +10,7 @@ import json
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -142,7 +143,8 @@ where a compiled program did something else than the plain one.
 | speed-up | the least time of a plain call over the least time of a compiled one; below 1 is slower |
 | 25 %, 75 % | quartiles of that ratio turn by turn: how far to trust it |
 | runs | `plain` where the cost model of the backend `auto` measured that plain Python is quicker, and went back to it |
-| first call | milliseconds of a call of a copy of the code that nothing is known of, compiling included; least of three |
+| first call | milliseconds of a call of a copy of the code that nothing is known of, compiling included, nothing in memory or on disk; least of three |
+| from disk | the same with the kernels on disk, where the backend keeps them there |
 | graphs, breaks, nodes | what was captured |
 | kernels, kernel ms | how many the backend made of it, and the most that one took to compile, where it says so |
 | peak | the most memory allocated at once during a call, arrays included (NumPy tells `tracemalloc` of them), in a call of its own; beside it, how many times plain NumPy's |
@@ -242,7 +244,7 @@ def suite_in_short() -> str:
     parts = [
         f"`python -m bcjit bench suite`: {len(speedups.rows)} whole programs ([which, and how measured](docs/benchmarks.md)), size {size}, times as fast as plain NumPy ({machine_of(run)}):\n",
         markdown(means),
-        *(f"{markdown(one)}" for one in chosen(run, what="by size")),
+        *(markdown(replace(one, notes=())) for one in chosen(run, what="by size")),
         f"<details><summary>Each program, size {size}</summary>\n\n{markdown(speedups)}\n</details>\n",
     ]
     return "\n".join(parts)

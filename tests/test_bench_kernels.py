@@ -13,6 +13,8 @@ from bcjit.backends import eager, registry
 from bcjit.bench import Asked, command, numexpr_text, peers
 from bcjit.bench.kernels import DTYPES, KERNELS, SIZES, Case, figures, limits, programs
 from bcjit.bench.suite import PROGRAMS, measuring
+from bcjit.bench.through import named
+from bcjit.config import config
 from benchmarks.bench_kernels import Kernels
 
 
@@ -89,19 +91,46 @@ def test_what_a_backend_tells_of_its_kernels_is_shown_and_a_difference_fails(
         call.kernels, call.compile_seconds, call.reload_seconds = 2, (0.25, 0.5), (0.125,)
         return call
 
+    class Bound:
+        """What a function in C is bound to."""
+
+        kernels, compile_seconds, reload_seconds = 2, (0.25, 0.5), (0.125,)
+
+        def __init__(self, made):
+            self.call = made
+
+        def __call__(self, *inputs):
+            return self.call(*inputs)
+
     def wrong(graph, example_inputs):
         made = eager(graph, example_inputs)
         return lambda *inputs: tuple(value + 1 for value in made(*inputs))
 
     monkeypatch.setitem(registry._registered, "tells", tells)
     monkeypatch.setitem(registry._registered, "wrong", wrong)
-    words = dict(cases=("stencil",), backends=("tells,wrong",))
+    bound = lambda graph, example_inputs: Bound(eager(graph, example_inputs)).__call__  # noqa: E731
+    monkeypatch.setitem(registry._registered, "bound", bound)
+    words = dict(cases=("stencil",), backends=("tells,wrong,bound",))
     code, out, told = run(capsys, tmp_path, **words)
     assert code == 1
     assert "FAILED stencil float64 10, wrong: differs: " in out
-    first = told["tables"][2]["rows"][0]
-    assert (first["kernels"], first["kernel_ms"], first["reload_ms"]) == (2, 500.0, 125.0)
-    assert told["tables"][4]["rows"][0]["wrong"] == 1.0
+    for place in (2, 4):
+        first = told["tables"][place]["rows"][0]
+        assert (first["kernels"], first["kernel_ms"], first["reload_ms"]) == (2, 500.0, 125.0)
+    assert told["tables"][-1]["rows"][0]["wrong"] == 1.0
+
+
+def test_first_calls_are_with_nothing_on_disk_and_with_the_kernels_there(monkeypatch):
+    pytest.importorskip("llvmlite")
+    monkeypatch.setattr(measuring, "FIRST_CALLS", 1)
+    for on_disk in (True, False):
+        with config.override(disk_cache=on_disk):
+            case = Case(KERNELS["arithmetic"], "float64")
+            found = measuring.measure(case, "1e3", (named("native"),), (), 1).backends["native"]
+        assert found.facts["kernels"] >= 1  # of one output: what the backend tells is not lost
+        assert found.facts["kernel_ms"] > 0
+        for key in ("reload_ms", "disk_ms"):
+            assert (found.facts[key] is not None) == on_disk
 
 
 def test_a_peer_that_is_late_once_is_not_asked_again(monkeypatch, small):

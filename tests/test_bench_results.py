@@ -6,6 +6,7 @@ import importlib.util
 import json
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ import pytest
 from bcjit.api import compile as compile_function
 from bcjit.backends import eager, registry
 from bcjit.bench import Asked, command, measure, peers, tables, through
+from bcjit.bench.kernels import figures as kernel_figures
+from bcjit.bench.kernels import limits
 from bcjit.bench.suite import PROGRAMS, Program, figures, means, measuring, picture
 from bcjit.bench.suite.program import Sizes
 from bcjit.errors import BackendError
@@ -125,6 +128,24 @@ def test_several_sizes_have_a_table_of_all_and_peers_only_where_they_are_asked()
     assert [column.key for column in medium.columns] == ["case", "numpy_ms", "eager"]
     assert [column.key for column in found[-1].columns] == ["case", "of", "eager"]
     assert [row["case"] for row in found[-1].rows] == ["small", "medium", "all"]
+
+
+def test_who_interrupts_a_run_keeps_what_is_done(monkeypatch):
+    def interrupted(function):
+        raise KeyboardInterrupt
+
+    # The second program is the one that is interrupted: its peer is asked for the first time there.
+    asked = iter((lambda function: function, interrupted))
+    it = peers.Peer("it", "it", "math", lambda function: next(asked)(function))
+    words = dict(backends=(), sizes=("small", "medium"))
+    found = list(figures.tables(("knapsack", "sieve"), 1, (it,), **words))
+    assert {table.about["size"] for table in found} == {"small"}
+    assert [row["case"] for row in found[0].rows] == ["knapsack"]
+    assert list(figures.tables(("sieve",), 1, (peers.Peer("it", "it", "math", interrupted),), **words)) == []  # fmt: skip
+    monkeypatch.setattr(limits, "LARGE", 4096)
+    late = peers.Peer("it", "it", "math", interrupted)
+    *_, speedups, means_of = kernel_figures.tables(("chain",), 1, (late,), backends=(), sizes=("10",))  # fmt: skip
+    assert speedups.rows == means_of.rows == []
 
 
 # ---- backends -------------------------------------------------------------------------------------------
@@ -254,7 +275,8 @@ def test_pages_hold_what_runs_wrote(monkeypatch, tmp_path):
     (tmp_path / "suite.json").write_text(json.dumps(told | {"tables": tables.data(made)}))
     for found in (generate.readme(), generate.results()):
         assert "cpu one; heap default; least of 7 turns. x is left out." in found
-        assert all(tables.markdown(table) in found for table in made)
+        assert all(tables.markdown(replace(table, notes=())) in found for table in made)
+        assert means.NOTES[0] in found
     assert generate.readme().startswith(before)
     assert generate.readme().endswith(after)
     assert "suite.png" not in generate.results()

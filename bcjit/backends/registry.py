@@ -160,10 +160,11 @@ def checked(backend: Backend, graph: Graph, function: CompiledGraph) -> Compiled
 
     # Not functools.wraps: what failed must still be found to be the backend's own.
     call.__module__ = getattr(function, "__module__", None) or type(function).__module__
-    # What logs and dumps show, and what benchmarks count.
+    # What logs and dumps show, and what benchmarks count; a function in C has no attributes, but what it is bound to may.
     for told in ("source", "kernels", "compile_seconds", "reload_seconds"):
-        if (value := getattr(function, told, None)) is not None:
-            call.__dict__[told] = value
+        for teller in (function, getattr(function, "__self__", None)):
+            if (value := getattr(teller, told, None)) is not None:
+                call.__dict__[told] = value
     return call
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,7 +15,7 @@ from bcjit.bench.measure import Function
 from bcjit.bench.peers import one_line
 from bcjit.errors import BackendNotFoundError
 
-__all__ = ["OURS", "Through", "named", "there", "words_of"]
+__all__ = ["OURS", "Through", "forget_kernels", "named", "there", "words_of"]
 
 OURS: Final = ("auto", "eager", "fused", "native")  # not all are installed everywhere
 
@@ -52,6 +53,13 @@ def named(word: str) -> Through:
     """Return what a word names; names of backends are identifiers, so dashes are ours."""
     backend, *flags = word.split("-")
     return Through(word, backend, tuple(flags))
+
+
+def forget_kernels() -> None:
+    """Let what is compiled next find nothing in memory; a backend that was not used yet is not read."""
+    native = sys.modules.get("bcjit.backends.native.compiled")
+    if native is not None:
+        native.forget()
 
 
 def words_of(given: Sequence[str]) -> tuple[str, ...]:

@@ -250,7 +250,9 @@ def returning_value(function: Callable[..., object]) -> GraphFunction | None:
             head, _, value = line.partition("(")
             if head.endswith(("return ", " = ")):
                 lines[number - 1] = head + value.removesuffix(",)")
-    return _function(replace(result, source="\n".join(lines) + "\n"))
+    made = _function(replace(result, source="\n".join(lines) + "\n"))
+    made.__dict__.update(function.__dict__)  # what the backend tells of it
+    return made
 
 
 class _FileName(str):

@@ -38,7 +38,12 @@ class Native:
         function = made.graph.to_callable(origin=made.origin)
         function.__dict__["source"] = _source(function, made)
         function.__dict__["kernels"] = len(made.kernels)
-        function.__dict__["compile_seconds"] = tuple(one.seconds for one in made.kernels)
+        function.__dict__["compile_seconds"] = tuple(
+            one.seconds for one in made.kernels if not one.reloaded
+        )
+        function.__dict__["reload_seconds"] = tuple(
+            one.seconds for one in made.kernels if one.reloaded
+        )
         return function
 
 

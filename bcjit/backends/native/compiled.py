@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 else:
     keys, store = Later("bcjit.disk_cache.keys"), Later("bcjit.disk_cache.store")
 
-__all__ = ["Compiled", "compiled"]
+__all__ = ["Compiled", "compiled", "forget"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,6 +54,12 @@ def compiled(program: Program) -> Compiled:
     made = replace(made, seconds=time.perf_counter() - start)
     with _lock:
         return _known.setdefault(key, made)
+
+
+def forget() -> None:
+    """Forget the machine code in memory: what is asked for next comes from disk, or is compiled (benchmarks measure both)."""
+    with _lock:
+        _known.clear()
 
 
 def _compiled(program: Program, key: str) -> Compiled:

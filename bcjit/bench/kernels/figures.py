@@ -12,7 +12,7 @@ from bcjit.bench.kernels.programs import DTYPES, KERNELS, SIZES, Case
 from bcjit.bench.measure import Clock
 from bcjit.bench.peers import KERNEL_PEERS, Peer
 from bcjit.bench.suite.means import geometric_mean
-from bcjit.bench.suite.measuring import MISSING, Figures, Measured, measure
+from bcjit.bench.suite.measuring import MISSING, Figures, Measured, Stoppable, measure
 from bcjit.bench.tables import Cell, Column, Table
 from bcjit.bench.through import Through, named
 
@@ -36,6 +36,7 @@ DETAILS: Final = (
     Column("of_copy", "of copy", 2),
     Column("within", "within"),
     Column("first_ms", "first call", 1),
+    Column("disk_ms", "from disk", 1),
     Column("kernels", "kernels"),
     Column("kernel_ms", "kernel ms", 1),
     Column("reload_ms", "reload ms", 2),
@@ -44,7 +45,7 @@ DETAILS: Final = (
 )
 DETAIL_NOTES: Final = (
     "GB/s: arguments read once and results written once, over the least time; of copy: that over the rate of a copy of as many bytes into memory that is there, in the same turns, for kernels that memory limits, beyond the nearest cache; within: the nearest cache that the bytes fit into.",
-    "first call: ms, with its compiling; kernel and reload: the most that one kernel took, where the backend tells. Result: equal is bit for bit; close is half of the digits, of a backend with an option.",
+    "first call: ms, with its compiling, nothing in memory or on disk; from disk: with the kernels there; kernel and reload: the most that one kernel took, where the backend tells. Result: equal is bit for bit; close is half of the digits, of a backend with an option.",
 )
 MEANS_NOTES: Final = (
     "Geometric means of speed-ups over plain NumPy; what is not run counts as 1.",
@@ -78,26 +79,40 @@ def tables(
     yield limits.table(rounds, clock)
     known = limits.caches()
     names = {one.name: one.name for one in backends} | {one.key: one.name for one in peers}
-    every: list[Measured[Case]] = []
-    moved: list[int] = []
+    cases = _measured(chosen, sizes, backends, peers, rounds, clock)
+    every, moved = [], []
+    for one, nbytes in Stoppable()(cases):
+        every.append(one)
+        moved.append(nbytes)
+    _say("")
+    yield _speedups(every, names)
+    for backend in backends:
+        yield _details(every, moved, backend.name, known)
+    yield _means(every, names)
+
+
+def _measured(
+    chosen: Sequence[str],
+    sizes: Sequence[str],
+    backends: Sequence[Through],
+    peers: Sequence[Peer],
+    rounds: int,
+    clock: Clock,
+) -> Iterator[tuple[Measured[Case], int]]:
+    """Yield the figures of each kernel, dtype and size, and the bytes that must move."""
     for kernel in (kernel for name, kernel in KERNELS.items() if name in chosen):
         late: dict[str, Figures] = {}  # who took too long once is not asked again
         for dtype in DTYPES:
             case = Case(kernel, dtype)
             for size in (one for one in SIZES if one in sizes):
                 _say(f"{kernel.name} {dtype} {size}")
-                moved.append(case.moved(size))
-                beside = {COPY: limits.copying(moved[-1])}
+                moved = case.moved(size)
+                beside = {COPY: limits.copying(moved)}
                 asked = [peer for peer in peers if peer.key not in late]
                 one = measure(case, size, backends, asked, rounds, beside, clock)
                 late |= {key: figures for key, figures in one.peers.items() if figures.late}
                 one.peers |= late
-                every.append(one)
-    _say("")
-    yield _speedups(every, names)
-    for backend in backends:
-        yield _details(every, moved, backend.name, known)
-    yield _means(every, names)
+                yield one, moved
 
 
 def _say(text: str) -> None:

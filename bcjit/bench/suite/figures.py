@@ -10,7 +10,7 @@ from typing import Final
 from bcjit.bench.measure import Clock
 from bcjit.bench.peers import SUITE_PEERS, Peer
 from bcjit.bench.suite import PROGRAMS, SIZES, means
-from bcjit.bench.suite.measuring import Measured, measure
+from bcjit.bench.suite.measuring import Measured, Stoppable, measure
 from bcjit.bench.suite.program import Program
 from bcjit.bench.tables import Column, Table
 from bcjit.bench.through import Through, named
@@ -30,6 +30,7 @@ DETAILS: Final = (
     Column("runs", "runs"),
     Column("first_ms", "first call", 1),
     Column("compile_ms", "of it compiling", 1),
+    Column("disk_ms", "from disk", 1),
     Column("graphs", "graphs"),
     Column("breaks", "breaks"),
     Column("nodes", "nodes"),
@@ -41,7 +42,7 @@ DETAILS: Final = (
 )
 DETAIL_NOTES: Final = (
     "speed-up: least plain time over least compiled time; 25 % and 75 %: quartiles of the ratios of single turns.",
-    "runs: plain where the cost model went back to plain Python. First call: ms, with its compiling. Kernels, and the most that one took to compile: where the backend tells.",
+    "runs: plain where the cost model went back to plain Python. First call: ms, with its compiling, nothing in memory or on disk; from disk: with the kernels there. Kernels, and the most that one took to compile: where the backend tells.",
     "peak: the most memory allocated at once in a call, arrays included, and how many times plain NumPy's. Result: equal is bit for bit, writes and random streams included; close is half of the digits, of a backend with an option.",
 )
 
@@ -77,14 +78,19 @@ def tables(
     ours = {one.name: one.name for one in backends}
     everywhere = dict[str, str]()
     every: list[Measured[Program]] = []
+    stoppable = Stoppable()
     for size in (one for one in SIZES if one in sizes):
-        found = []
         asked = peers if size in peer_sizes else ()
         names = ours | {one.key: one.name for one in asked}
-        for place, program in enumerate(programs, 1):
-            _say(f"{size}: {program.name} ({place} of {len(programs)})")
-            found.append(measure(program, size, backends, asked, rounds, clock=clock))
+        found = list(
+            stoppable(
+                measure(program, size, backends, asked, rounds, clock=clock)
+                for program in _told(programs, size)
+            )
+        )
         _say("")
+        if stoppable.stopped and not found:
+            break
         everywhere = names if not every or len(names) < len(everywhere) else everywhere
         every += found
         yield _speedups(size, found, names)
@@ -92,8 +98,17 @@ def tables(
             yield _details(size, found, backend.name)
         yield means.by_way(size, found, names)
         yield means.by_kind(size, found, names)
+        if stoppable.stopped:
+            break
     if len({one.size for one in every}) > 1:
         yield means.by_size(every, everywhere)
+
+
+def _told(programs: Sequence[Program], size: str) -> Iterator[Program]:
+    """Yield the programs, and tell a terminal which is measured."""
+    for place, program in enumerate(programs, 1):
+        _say(f"{size}: {program.name} ({place} of {len(programs)})")
+        yield program
 
 
 def _say(text: str) -> None:
