@@ -62,6 +62,41 @@ class Kernel:
     warns_here: bool
     def __call__(self, *args: object) -> object: ...
 
+class ReduceKernel:
+    """A `Kernel` with reductions, of ``n_axes`` axes from ``first_axis`` on of arrays with ``ndim``; see bcjit/csrc/reduce.h.
+
+    NumPy folds a row ``pieces`` elements at a time.
+
+    ``operands`` and ``scalars`` as for `Kernel`, each array also with whether it is reduced itself. ``bigs``: (kind, type number) of
+    each value with all elements, ``smalls``: type numbers of what was folded. ``phases``: (code, folds, code) each.
+    ``results``: (place, kind, type number).
+    """
+
+    def __init__(
+        self,
+        fallback: Callable[..., object],
+        n_arguments: int,
+        n_fallback: int,
+        ndim: int,
+        first_axis: int,
+        n_axes: int,
+        pieces: int,
+        operands: tuple[tuple[int, int, bool], ...],
+        scalars: tuple[tuple[int, int, bool], ...],
+        bigs: tuple[tuple[int, int], ...],
+        smalls: tuple[int, ...],
+        phases: tuple[tuple[object, ...], ...],
+        results: tuple[tuple[tuple[int, int], int, int], ...],
+        checks_flags: int,
+        warns_here: bool,
+    ) -> None: ...
+    calls: int
+    fell_back: int
+    off: bool
+    fallback: Callable[..., object]
+    warns_here: bool
+    def __call__(self, *args: object) -> object: ...
+
 class GuardTree:
     def __init__(self, spec: tuple[object, ...]) -> None: ...
     def check(self, values: _Values, func: FunctionType, closure: _Closure) -> int:

@@ -23,7 +23,7 @@ PyObject *bcjit_set_flags_test(PyObject *Py_UNUSED(module), PyObject *test)
 }
 
 /* 1: NumPy would say something of these flags; 0: not; -1: an error is set. */
-static int flags_matter(unsigned int flags)
+int flags_matter(unsigned int flags)
 {
     if (flags_test == NULL) {
         return 1;
@@ -44,7 +44,7 @@ static struct {                             /* one piece is kept between calls; 
 
 #define SPARE_LIMIT ((size_t)4 << 20)
 
-static char *scratch_take(size_t size, size_t *got)
+char *scratch_take(size_t size, size_t *got)
 {
     if (spare.memory != NULL && spare.size >= size) {
         char *memory = spare.memory;
@@ -56,7 +56,7 @@ static char *scratch_take(size_t size, size_t *got)
     return PyMem_RawMalloc(size);
 }
 
-static void scratch_give(char *memory, size_t size)
+void scratch_give(char *memory, size_t size)
 {
     if (memory == NULL) {
         return;
@@ -98,7 +98,7 @@ typedef struct {
     char scalars[KERNEL_SCALARS * KERNEL_SCALAR_SIZE];
 } Run;
 
-static void copy_strided(char *to, const char *from, npy_intp stride, npy_intp n, npy_intp itemsize)
+void copy_strided(char *to, const char *from, npy_intp stride, npy_intp n, npy_intp itemsize)
 {
 #define COPY_AS(type) \
     do { \
@@ -480,7 +480,7 @@ static int store_integer(char *to, npy_longlong value, int type)
     }
 }
 
-static int store_scalar(char *to, PyObject *value, const KernelScalar *scalar)
+int store_scalar(char *to, PyObject *value, const KernelScalar *scalar)
 {
     if (scalar->numpy_type != NULL) {
         if (Py_TYPE(value) != scalar->numpy_type) {
@@ -1135,5 +1135,5 @@ int bcjit_kernel_init(PyObject *module)
     if (PyArray_ImportNumPyAPI() < 0 || PyUFunc_ImportUFuncAPI() < 0) {
         return -1;
     }
-    return PyModule_AddType(module, &BcjitKernel_Type);
+    return PyModule_AddType(module, &BcjitKernel_Type) < 0 ? -1 : bcjit_reduce_init(module);
 }

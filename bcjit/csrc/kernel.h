@@ -60,4 +60,12 @@ typedef struct {
     KernelResult results[KERNEL_RESULTS];
 } Kernel;
 
+/* Of kernel.c, for its neighbours. */
+int flags_matter(unsigned int flags);
+char *scratch_take(size_t size, size_t *got);
+void scratch_give(char *memory, size_t size);
+void copy_strided(char *to, const char *from, npy_intp stride, npy_intp n, npy_intp itemsize);
+int store_scalar(char *to, PyObject *value, const KernelScalar *scalar);
+int bcjit_reduce_init(PyObject *module);
+
 #endif

@@ -12,7 +12,10 @@ from bcjit import _core
 from bcjit.backends.native.compiled import Compiled, compiled
 from bcjit.backends.native.groups import Group, groups
 from bcjit.backends.native.program import Program, flags_that_count, loop_of
-from bcjit.backends.native.scalars import Apply, Constant, Element, Item, Leaf, Number
+from bcjit.backends.native.reduce_bound import bound_items, constant_of, result_row
+from bcjit.backends.native.reduce_groups import ReduceGroup, reduce_groups
+from bcjit.backends.native.reduce_plan import pieces, plan
+from bcjit.backends.native.scalars import Apply, Element, Item, Leaf, Number
 from bcjit.fx_graph import Graph, Node, map_operand, returning_value
 from bcjit.fx_graph.expressions import warns_here
 from bcjit.fx_graph.extract import copy_graph, extract
@@ -55,10 +58,15 @@ def build(graph: Graph, smallest: int) -> Built:
     made: list[Compiled] = []
     for one in tuple(copy.nested()):
         moved: dict[Node, Node] = {}  # results of calls that are in kernels now
+        for reducing in reduce_groups(one, copy.equal):
+            reduction = _Kernel.with_reductions(one, reducing, moved)
+            if reduction is not None:
+                made += reduction.codes
+                moved |= reduction.put(origin)
         for group in groups(one, copy.equal, smallest):
             kernel = _Kernel.of(one, group, moved)
             if kernel is not None:
-                made.append(kernel.code)
+                made += kernel.codes
                 moved |= kernel.put(origin)
     return Built(copy, origin, tuple(made))
 
@@ -101,10 +109,10 @@ class _Kernel:
     """A kernel and the calls it does."""
 
     graph: Graph
-    group: Group
+    group: Group | ReduceGroup
     arguments: tuple[Node | Expr, ...]
     target: Callable[..., object]
-    code: Compiled
+    codes: tuple[Compiled, ...]
 
     @classmethod
     def of(cls, graph: Graph, group: Group, moved: dict[Node, Node]) -> _Kernel | None:
@@ -123,7 +131,7 @@ class _Kernel:
                 inner = items.get(source) if isinstance(source, Node) else None
                 if inner is None and isinstance(source, Node) and source in moved:
                     source = moved[source]
-                made = inner or _constant(source) or inputs.item(replace(item, source=source))
+                made = inner or constant_of(source) or inputs.item(replace(item, source=source))
             elif isinstance(item, Apply):
                 made = Apply(item.function, item.dtypes, tuple(map(bound, item.operands)))
             memo[item] = made
@@ -132,12 +140,7 @@ class _Kernel:
         for node in group.nodes:
             items[node] = bound(group.items[node])
         results = tuple(items[node] for node in group.results)
-        if not 0 < len(inputs.operands) <= _OPERANDS or len(results) > _RESULTS:
-            return None
-        if len(inputs.numbers) > _NUMBERS or any(
-            number.dtype.kind not in _NUMBER_KINDS or number.dtype.char in "eg"
-            for number in inputs.numbers.values()
-        ):
+        if len(results) > _RESULTS or not _fits(inputs):
             return None
         program = Program(
             results,
@@ -160,7 +163,38 @@ class _Kernel:
             code.block, code.scratch, max(map(flags_that_count, program.items)),
             all(not node.can_fail or warns_here(node) for node in group.nodes),
         )  # fmt: skip
-        return cls(graph, group, tuple(inputs.arguments), target, code)
+        return cls(graph, group, tuple(inputs.arguments), target, (code,))
+
+    @classmethod
+    def with_reductions(
+        cls, graph: Graph, group: ReduceGroup, moved: dict[Node, Node]
+    ) -> _Kernel | None:
+        """Return the kernel of a group with reductions, None where there is none."""
+        taken = extract(graph, group.nodes, group.results)
+        inputs = _Inputs(taken.inputs)
+        items = bound_items(group, inputs.item, lambda source: moved.get(source, source))
+        assert group.axes is not None
+        found = plan(
+            [(node, items[node], node in group.folded) for node in group.results],
+            trailing=group.axes[-1] == len(group.shape) - 1,
+        )
+        if found is None or not _fits(inputs):
+            return None
+        fallback: Callable[..., object] = taken.graph.to_callable()
+        if len(group.results) == 1:
+            fallback = _single(fallback)
+        target = _core.ReduceKernel(
+            fallback, len(inputs.arguments), len(taken.inputs), len(group.shape), group.axes[0],
+            len(group.axes), pieces(),
+            tuple((*row, i in found.folded) for i, row in enumerate(inputs.operand_rows)),
+            tuple(inputs.number_rows), found.bigs, found.smalls, found.phases,
+            tuple(
+                (place, *result_row(node, len(group.shape)))
+                for node, place in zip(group.results, found.places, strict=True)
+            ),
+            found.checks_flags, all(not node.can_fail or warns_here(node) for node in group.nodes),
+        )  # fmt: skip
+        return cls(graph, group, tuple(inputs.arguments), target, found.codes)
 
     def put(self, origin: dict[Node, Node]) -> dict[Node, Node]:
         """Have the graph call the kernel instead: as its first call, which keeps its place and what a failure there means.
@@ -233,16 +267,22 @@ class _Kernel:
         self.graph.reorder([*head, *moved, *late, *tail])
 
 
+def _fits(inputs: _Inputs) -> bool:
+    """Whether a kernel can take these arguments."""
+    return (
+        0 < len(inputs.operands) <= _OPERANDS
+        and len(inputs.numbers) <= _NUMBERS
+        and not any(
+            number.dtype.kind not in _NUMBER_KINDS or number.dtype.char in "eg"
+            for number in inputs.numbers.values()
+        )
+    )
+
+
 def _single(function: Callable[..., object]) -> Callable[..., object]:
     single = returning_value(function)
     assert single is not None
     return single
-
-
-def _constant(source: object) -> Constant | None:
-    """Return a NumPy scalar that is a constant of the graph."""
-    target = source.target if isinstance(source, Node) else None
-    return Constant(target) if isinstance(target, np.generic) else None
 
 
 def _hand_on(graph: Graph, old: Node, new: Node, keep: set[Node]) -> None:

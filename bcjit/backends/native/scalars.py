@@ -14,7 +14,9 @@ import numpy as np
 from bcjit.ops.scalar_functions import ScalarFunction
 from bcjit.records import dataclass
 
-__all__ = ["Apply", "Constant", "DType", "Element", "Item", "Leaf", "Number", "in_order"]
+__all__ = [
+    "Apply", "Constant", "DType", "Element", "Fold", "Item", "Leaf", "Number", "Spread", "in_order",
+]  # fmt: skip
 
 DType: TypeAlias = "np.dtype[Any]"
 
@@ -69,7 +71,29 @@ class Apply:
         return self.dtypes[-1]
 
 
-Item: TypeAlias = "Leaf | Element | Number | Constant | Apply"
+@dataclass(frozen=True, slots=True, eq=False)
+class Fold:
+    """What a reduction makes of all elements of an item; "argmax" and "argmin" give positions."""
+
+    name: str
+    function: ScalarFunction | None  # None: positions
+    dtype: DType
+    operand: Item
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spread:
+    """What was folded, or made of that, beside each of the elements it came from."""
+
+    operand: Item
+
+    @property
+    def dtype(self) -> DType:
+        """Of the value."""
+        return self.operand.dtype
+
+
+Item: TypeAlias = "Leaf | Element | Number | Constant | Apply | Fold | Spread"
 
 
 def in_order(results: Iterable[Item]) -> list[Item]:
@@ -95,4 +119,6 @@ def in_order(results: Iterable[Item]) -> list[Item]:
 
 
 def _operands(item: Item) -> Sequence[Item]:
+    if isinstance(item, Fold | Spread):
+        return (item.operand,)
     return item.operands if isinstance(item, Apply) else ()

@@ -1,0 +1,675 @@
+/* reduce.c - ReduceKernel: elementwise work and reductions of it as one callable over arrays; it knows no operation.
+ *
+ * As kernel.c does it: what is not as it was compiled for, a flag that NumPy's error state does not ignore, and values whose bits NumPy's
+ * order of blocks decides, are left to `fallback`, the same calls in NumPy. Results are new memory.
+ */
+#include "reduce.h"
+
+#include <string.h>
+
+/* ---- shapes ---------------------------------------------------------------------------------- */
+
+/* What one axis of sizes and strides, outermost first, is as one axis; false: it is none. */
+static bool merged(const npy_intp *dims, const npy_intp *strides, int n, npy_intp *stride)
+{
+    npy_intp expected = 0;
+    bool any = false;
+    *stride = 0;
+    for (int axis = n - 1; axis >= 0; axis--) {
+        if (dims[axis] == 1) {
+            continue;
+        }
+        if (any && strides[axis] != expected) {
+            return false;
+        }
+        if (!any) {
+            *stride = strides[axis];
+        }
+        expected = strides[axis] * dims[axis];
+        any = true;
+    }
+    return true;
+}
+
+static bool common_shape(const ReduceKernel *kernel, PyObject *const *args, npy_intp *shape)
+{
+    int ndim = kernel->ndim;
+    for (int axis = 0; axis < ndim; axis++) {
+        shape[axis] = 1;
+    }
+    for (int i = 0; i < kernel->n_operands; i++) {
+        PyArrayObject *array = (PyArrayObject *)args[kernel->operands[i].argument];
+        if (PyArray_NDIM(array) > ndim) {
+            return false;
+        }
+        npy_intp *to = shape + ndim - PyArray_NDIM(array);
+        for (int axis = 0; axis < PyArray_NDIM(array); axis++) {
+            npy_intp size = PyArray_DIM(array, axis);
+            if (to[axis] == 1) {
+                to[axis] = size;
+            }
+            else if (size != 1 && size != to[axis]) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* How an operand lies; false: not in an order that all share, so that NumPy would go through it otherwise. */
+static bool set_operand(ReduceRun *run, int i, PyArrayObject *array, const npy_intp *shape)
+{
+    const ReduceKernel *kernel = run->kernel;
+    ReduceArray *operand = &run->operands[i];
+    npy_intp strides[REDUCE_DIMS], before = NPY_MAX_INTP;
+    int missing = kernel->ndim - PyArray_NDIM(array);
+    int first = kernel->first_axis, behind = first + kernel->n_axes;
+    operand->data = PyArray_BYTES(array);
+    operand->itemsize = kernel->operands[i].itemsize;
+    operand->filled_from = NULL;
+    operand->filled = 0;
+    for (int axis = 0; axis < kernel->ndim; axis++) {
+        npy_intp stride = 0;
+        if (axis >= missing && PyArray_DIM(array, axis - missing) != 1) {
+            stride = PyArray_STRIDE(array, axis - missing);
+            if (stride < 0 || stride > before) {
+                return false;
+            }
+            before = stride == 0 ? before : stride;
+        }
+        strides[axis] = stride;
+        if (kernel->operands[i].folded && stride == 0 && shape[axis] != 1) {
+            return false;
+        }
+    }
+    return merged(shape, strides, first, &operand->outer) &&
+           merged(shape + first, strides + first, kernel->n_axes, &operand->step) &&
+           merged(shape + behind, strides + behind, kernel->ndim - behind, &operand->inner);
+}
+
+/* A folded operand lies side by side along the axis that is folded, or along those that stay. */
+static bool lies_side_by_side(const ReduceRun *run, const ReduceArray *operand)
+{
+    if (run->inner > 1) {
+        return operand->inner == operand->itemsize;
+    }
+    return run->reduced == 1 || operand->step == operand->itemsize;
+}
+
+/* ---- a call ---------------------------------------------------------------------------------- */
+
+static PyArrayObject *new_result(const ReduceKernel *kernel, const Result *result, const npy_intp *shape)
+{
+    npy_intp dims[REDUCE_DIMS];
+    int ndim = 0;
+    for (int axis = 0; axis < kernel->ndim; axis++) {
+        bool folded = result->place.space == IN_SMALL && axis >= kernel->first_axis &&
+                      axis < kernel->first_axis + kernel->n_axes;
+        if (!folded) {
+            dims[ndim++] = shape[axis];
+        }
+        else if (result->kind == RESULT_KEEPS_DIMS) {
+            dims[ndim++] = 1;
+        }
+    }
+    Py_INCREF(result->descr);
+    return (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, result->descr, ndim, dims, NULL,
+                                                 NULL, 0, NULL);
+}
+
+/* A number where NumPy gives one. */
+static PyObject *handed_out(const Result *result, PyArrayObject *array)
+{
+    PyObject *value = (PyObject *)array;
+    if (result->kind == RESULT_SCALAR) {
+        value = PyArray_Scalar(PyArray_DATA(array), result->descr, NULL);
+        Py_DECREF(array);
+    }
+    else if (result->kind == RESULT_INT) {
+        value = PyLong_FromLongLong(*(npy_int64 *)PyArray_DATA(array));
+        Py_DECREF(array);
+    }
+    return value;
+}
+
+static size_t rounded(npy_intp size)
+{
+    return ((size_t)size + 63) & ~(size_t)63;
+}
+
+/* Rows or columns that go through all phases at once. */
+static npy_intp tile_of(const ReduceRun *run)
+{
+    if (run->inner > 1) {
+        return run->inner <= REDUCE_BLOCK ? run->inner : REDUCE_BLOCK / 2;
+    }
+    npy_intp rows = 8 * REDUCE_BLOCK / run->reduced;
+    return rows < 1 ? 1 : rows > run->outer ? run->outer : rows;
+}
+
+/* Memory for a run. With `memory` NULL only its size. */
+static size_t place_all(ReduceRun *run, char *memory)
+{
+    const ReduceKernel *kernel = run->kernel;
+    size_t at = rounded(kernel->scratch);
+#define TAKE(to, size) \
+    do { \
+        if (memory != NULL) { \
+            (to) = memory + at; \
+        } \
+        at += rounded(size); \
+    } while (0)
+    run->scratch = memory;
+    for (int i = 0; i < kernel->n_operands; i++) {
+        ReduceArray *operand = &run->operands[i];
+        bool side_by_side = run->inner > 1 ? false : operand->step == operand->itemsize;
+        if (!side_by_side) {
+            TAKE(operand->buffer, REDUCE_BLOCK * operand->itemsize);
+        }
+    }
+    for (int i = 0; i < kernel->n_bigs; i++) {
+        const Big *big = &kernel->bigs[i];
+        if (big->kind == BIG_BLOCK) {
+            TAKE(run->bigs[i], REDUCE_BLOCK * big->itemsize);
+        }
+        else if (big->kind == BIG_TILE) {
+            TAKE(run->bigs[i], run->tile * run->reduced * big->itemsize);
+        }
+    }
+    for (int i = 0; i < kernel->n_smalls; i++) {
+        npy_intp size = kernel->smalls[i].itemsize;
+        if (run->small_results[i] == NULL) {
+            TAKE(run->smalls[i], run->tile * size);
+        }
+        run->spread[i].itemsize = size;
+        if (run->inner > 1) {
+            TAKE(run->spread[i].buffer, REDUCE_BLOCK * size);
+        }
+    }
+#undef TAKE
+    return at;
+}
+
+/* From here on other threads run meanwhile. */
+#define WITHOUT_GIL ((npy_intp)1 << 15)
+/* Rows that are shorter than a vector are slow one by one. */
+#define FEW_ROWS 16
+
+static bool has_short_rows(const ReduceRun *run)
+{
+    if (run->inner > 1 || run->outer < FEW_ROWS) {
+        return false;
+    }
+    for (int p = 0; p < run->kernel->n_phases; p++) {
+        const Code *code = &run->kernel->phases[p].big;
+        if (code->run != NULL && code->by_rows && run->reduced < code->width) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* 1 done, 0 not what the kernel is for, -1 an error is set. */
+static int compute(const ReduceKernel *kernel, PyObject *const *args, PyArrayObject **results)
+{
+    npy_intp shape[REDUCE_DIMS];
+    ReduceRun run;
+    for (int i = 0; i < kernel->n_operands; i++) {
+        PyObject *value = args[kernel->operands[i].argument];
+        if (Py_TYPE(value) != &PyArray_Type) {
+            return 0;
+        }
+        PyArrayObject *array = (PyArrayObject *)value;
+        if (PyArray_TYPE(array) != kernel->operands[i].type || !PyArray_ISALIGNED(array) ||
+            !PyArray_ISNOTSWAPPED(array)) {
+            return 0;
+        }
+    }
+    for (int i = 0; i < kernel->n_scalars; i++) {
+        const KernelScalar *scalar = &kernel->scalars[i];
+        if (!store_scalar(run.scalars + i * KERNEL_SCALAR_SIZE, args[scalar->argument], scalar)) {
+            return 0;
+        }
+    }
+    if (!common_shape(kernel, args, shape)) {
+        return 0;
+    }
+    int behind = kernel->first_axis + kernel->n_axes;
+    run.kernel = kernel;
+    run.outer = PyArray_MultiplyList(shape, kernel->first_axis);
+    run.reduced = PyArray_MultiplyList(shape + kernel->first_axis, kernel->n_axes);
+    run.inner = PyArray_MultiplyList(shape + behind, kernel->ndim - behind);
+    npy_intp total = run.outer * run.reduced * run.inner;
+    if (total == 0 || (run.inner == 1 && behind < kernel->ndim)) {
+        return 0;
+    }
+    for (int i = 0; i < kernel->n_operands; i++) {
+        PyArrayObject *array = (PyArrayObject *)args[kernel->operands[i].argument];
+        if (!set_operand(&run, i, array, shape) ||
+            (kernel->operands[i].folded && !lies_side_by_side(&run, &run.operands[i]))) {
+            return 0;
+        }
+    }
+    if (has_short_rows(&run)) {
+        return 0;
+    }
+    memset(run.small_results, 0, sizeof(run.small_results));
+    run.flags = 0;
+    run.unsure = false;
+    for (int i = 0; i < kernel->n_results; i++) {
+        const Result *result = &kernel->results[i];
+        results[i] = new_result(kernel, result, shape);
+        if (results[i] == NULL) {
+            return -1;
+        }
+        char *data = PyArray_BYTES(results[i]);
+        if (result->place.space == IN_BIG) {
+            run.bigs[result->place.index] = data;
+        }
+        else {
+            run.small_results[result->place.index] = data;
+        }
+    }
+    run.tile = tile_of(&run);
+    size_t size = place_all(&run, NULL), got;
+    char *memory = scratch_take(size + 64, &got);
+    if (memory == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    place_all(&run, (char *)(((npy_uintp)memory + 63) & ~(npy_uintp)63));
+    PyThreadState *saved = total < WITHOUT_GIL ? NULL : PyEval_SaveThread();
+    reduce_run(&run);
+    if (saved != NULL) {
+        PyEval_RestoreThread(saved);
+    }
+    scratch_give(memory, got);
+    if (PyErr_Occurred()) {                 /* a loop of NumPy's took the GIL to say so */
+        PyErr_Clear();
+        return 0;
+    }
+    if (run.unsure || ((run.flags & KERNEL_INVALID) && kernel->checks_flags > 1)) {
+        return 0;
+    }
+    if (run.flags != 0 && kernel->checks_flags) {
+        int matter = flags_matter(run.flags);
+        return matter < 0 ? -1 : !matter;
+    }
+    return 1;
+}
+
+/* A kernel that NumPy has to do again so often is not asked any more. */
+#define FALLS_BACK_TOO_OFTEN 16
+
+static PyObject *ReduceKernel_call(PyObject *self, PyObject *const *args, size_t nargsf,
+                                   PyObject *kwnames)
+{
+    ReduceKernel *kernel = (ReduceKernel *)self;
+    PyArrayObject *results[REDUCE_RESULTS] = {NULL};
+    size_t given = (size_t)PyVectorcall_NARGS(nargsf);
+    bool whole = kwnames == NULL && given == (size_t)kernel->n_arguments;
+    if (whole && !kernel->off) {
+        kernel->calls++;
+        int done = compute(kernel, args, results);
+        if (done > 0) {
+            if (kernel->n_results == 1) {
+                return handed_out(&kernel->results[0], results[0]);
+            }
+            PyObject *all = PyTuple_New(kernel->n_results);
+            for (int i = 0; i < kernel->n_results; i++) {
+                PyObject *value = handed_out(&kernel->results[i], results[i]);
+                if (all == NULL || value == NULL) {
+                    Py_XDECREF(value);
+                    Py_CLEAR(all);
+                }
+                else {
+                    PyTuple_SET_ITEM(all, i, value);
+                }
+            }
+            return all;
+        }
+        for (int i = 0; i < kernel->n_results; i++) {
+            Py_XDECREF(results[i]);
+        }
+        if (done < 0) {
+            return NULL;
+        }
+        kernel->fell_back++;
+        if (kernel->fell_back >= FALLS_BACK_TOO_OFTEN && kernel->fell_back * 2 > kernel->calls) {
+            kernel->off = 1;
+        }
+    }
+    if (whole) {
+        given = (size_t)kernel->n_fallback;  /* the rest are sizes, which it reads itself */
+    }
+    return PyObject_Vectorcall(kernel->fallback, args, given, kwnames);
+}
+
+/* ---- from Python ----------------------------------------------------------------------------- */
+
+static int wrong(const char *what)
+{
+    if (!PyErr_Occurred()) {
+        PyErr_Format(PyExc_ValueError, "ReduceKernel: %s", what);
+    }
+    return -1;
+}
+
+static int count_of(PyObject *given, int most, const char *what)
+{
+    if (!PyTuple_Check(given) || PyTuple_GET_SIZE(given) > most) {
+        return wrong(what);
+    }
+    return (int)PyTuple_GET_SIZE(given);
+}
+
+static npy_intp itemsize_of(int type)
+{
+    PyArray_Descr *descr = PyArray_DescrFromType(type);
+    if (descr == NULL) {
+        return -1;
+    }
+    npy_intp size = PyDataType_ELSIZE(descr);
+    Py_DECREF(descr);
+    return size;
+}
+
+static int read_places(PyObject *given, Place *to, int most)
+{
+    int n = count_of(given, most, "too many places");
+    for (int i = 0; i < n; i++) {
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(given, i), "ii", &to[i].space, &to[i].index)) {
+            return -1;
+        }
+    }
+    return n;
+}
+
+static int read_code(ReduceKernel *kernel, PyObject *given, Code *code)
+{
+    PyObject *address, *owner, *loops, *operands, *numbers, *results;
+    if (given == Py_None) {
+        return 0;
+    }
+    if (!PyArg_ParseTuple(given, "O!OO!nnnOOO", &PyLong_Type, &address, &owner, &PyTuple_Type, &loops,
+                          &code->width, &code->block, &code->scratch, &operands, &numbers, &results)) {
+        return -1;
+    }
+    Py_ssize_t n_loops = PyTuple_GET_SIZE(loops);
+    code->loops = PyMem_Calloc((size_t)n_loops + 1, sizeof(void *));
+    if (code->loops == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < n_loops; i++) {
+        code->loops[i] = PyLong_AsVoidPtr(PyTuple_GET_ITEM(loops, i));
+    }
+    code->owner = Py_NewRef(owner);
+    code->n_operands = read_places(operands, code->operands, KERNEL_OPERANDS);
+    code->n_numbers = read_places(numbers, code->numbers, KERNEL_SCALARS);
+    code->n_results = read_places(results, code->results, KERNEL_OPERANDS);
+    code->run = (kernel_run)(npy_uintp)PyLong_AsVoidPtr(address);
+    if (PyErr_Occurred() || code->run == NULL || code->width < 1 || code->block < code->width ||
+        code->scratch < 0) {
+        return wrong("machine code");
+    }
+    code->scratch = (npy_intp)rounded(code->scratch);
+    for (int i = 0; i < code->n_numbers; i++) {
+        code->by_rows = code->by_rows || code->numbers[i].space == IN_SMALL;
+    }
+    npy_intp padding = code->width * KERNEL_SCALAR_SIZE * (code->n_operands + code->n_results);
+    if (kernel->scratch < code->scratch + padding) {
+        kernel->scratch = code->scratch + padding;
+    }
+    return 0;
+}
+
+static int read_fold(ReduceKernel *kernel, PyObject *given, Fold *fold)
+{
+    PyObject *loop, *data, *initial;
+    int unsure, clears;
+    if (!PyArg_ParseTuple(given, "i(ii)iO!O!Opp", &fold->kind, &fold->source.space, &fold->source.index,
+                          &fold->small, &PyLong_Type, &loop, &PyLong_Type, &data, &initial, &unsure,
+                          &clears)) {
+        return -1;
+    }
+    fold->loop = (PyUFuncGenericFunction)(npy_uintp)PyLong_AsVoidPtr(loop);
+    fold->data = PyLong_AsVoidPtr(data);
+    fold->unsure = unsure != 0;
+    fold->clears = clears != 0;
+    fold->begins = initial != Py_None;
+    if (fold->begins) {
+        if (!PyBytes_Check(initial) || PyBytes_GET_SIZE(initial) > KERNEL_SCALAR_SIZE) {
+            return wrong("initial value");
+        }
+        memcpy(fold->initial, PyBytes_AS_STRING(initial), (size_t)PyBytes_GET_SIZE(initial));
+    }
+    bool in_operand = fold->source.space == IN_OPERAND;
+    int limit = in_operand ? kernel->n_operands : kernel->n_bigs;
+    if (PyErr_Occurred() || fold->source.index < 0 || fold->source.index >= limit || fold->small < 0 ||
+        fold->small >= kernel->n_smalls) {
+        return wrong("fold");
+    }
+    int type = in_operand ? kernel->operands[fold->source.index].type
+                          : kernel->bigs[fold->source.index].type;
+    fold->source_size = itemsize_of(type);
+    if (fold->kind == FOLD_POSITION) {
+        PyArray_Descr *descr = PyArray_DescrFromType(type);
+        /* `loop` says which: 1 argmax, 2 argmin. */
+        PyArray_ArrFuncs *functions = PyDataType_GetArrFuncs(descr);
+        fold->position = PyLong_AsLong(loop) == 1 ? functions->argmax : functions->argmin;
+        Py_DECREF(descr);
+        fold->loop = NULL;
+        return fold->position == NULL ? wrong("no argmax") : 0;
+    }
+    return fold->loop == NULL ? wrong("no loop") : 0;
+}
+
+static int read_phases(ReduceKernel *kernel, PyObject *given)
+{
+    kernel->n_phases = count_of(given, REDUCE_PHASES, "too many phases");
+    for (int i = 0; i < kernel->n_phases; i++) {
+        Phase *phase = &kernel->phases[i];
+        PyObject *big, *folds, *small;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(given, i), "OOO", &big, &folds, &small) ||
+            read_code(kernel, big, &phase->big) < 0 || read_code(kernel, small, &phase->small) < 0) {
+            return -1;
+        }
+        phase->n_folds = count_of(folds, REDUCE_FOLDS, "too many folds");
+        for (int k = 0; k < phase->n_folds; k++) {
+            if (read_fold(kernel, PyTuple_GET_ITEM(folds, k), &phase->folds[k]) < 0) {
+                return -1;
+            }
+        }
+        if (phase->n_folds < 0) {
+            return -1;
+        }
+    }
+    return kernel->n_phases < 0 ? -1 : 0;
+}
+
+static int read_arguments(ReduceKernel *kernel, PyObject *operands, PyObject *scalars)
+{
+    kernel->n_operands = count_of(operands, REDUCE_OPERANDS, "too many operands");
+    for (int i = 0; i < kernel->n_operands; i++) {
+        ReduceOperand *operand = &kernel->operands[i];
+        int folded;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(operands, i), "iip", &operand->argument, &operand->type,
+                              &folded)) {
+            return -1;
+        }
+        operand->folded = folded != 0;
+        operand->itemsize = itemsize_of(operand->type);
+        if (operand->argument < 0 || operand->argument >= kernel->n_arguments) {
+            return wrong("no such argument");
+        }
+    }
+    int n = count_of(scalars, KERNEL_SCALARS, "too many numbers");
+    for (int i = 0; i < n; i++) {
+        KernelScalar *scalar = &kernel->scalars[i];
+        int is_numpy;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(scalars, i), "iip", &scalar->argument, &scalar->type,
+                              &is_numpy)) {
+            return -1;
+        }
+        if (scalar->argument < 0 || scalar->argument >= kernel->n_arguments) {
+            return wrong("no such argument");
+        }
+        if (is_numpy) {
+            scalar->numpy_type = (PyTypeObject *)PyArray_TypeObjectFromType(scalar->type);
+            if (scalar->numpy_type == NULL) {
+                return -1;
+            }
+        }
+        kernel->n_scalars = i + 1;
+    }
+    return n < 0 || kernel->n_operands < 1 ? wrong("operands or numbers") : 0;
+}
+
+static int read_values(ReduceKernel *kernel, PyObject *bigs, PyObject *smalls, PyObject *results)
+{
+    kernel->n_bigs = count_of(bigs, REDUCE_BIGS, "too many values");
+    for (int i = 0; i < kernel->n_bigs; i++) {
+        Big *big = &kernel->bigs[i];
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(bigs, i), "ii", &big->kind, &big->type)) {
+            return -1;
+        }
+        big->itemsize = itemsize_of(big->type);
+    }
+    kernel->n_smalls = count_of(smalls, REDUCE_SMALLS, "too many folded values");
+    for (int i = 0; i < kernel->n_smalls; i++) {
+        kernel->smalls[i].type = PyLong_AsLong(PyTuple_GET_ITEM(smalls, i));
+        kernel->smalls[i].itemsize = itemsize_of(kernel->smalls[i].type);
+    }
+    int n = count_of(results, REDUCE_RESULTS, "too many results");
+    for (int i = 0; i < n; i++) {
+        Result *result = &kernel->results[i];
+        int type;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(results, i), "(ii)ii", &result->place.space,
+                              &result->place.index, &result->kind, &type)) {
+            return -1;
+        }
+        result->descr = PyArray_DescrFromType(type);
+        if (result->descr == NULL) {
+            return -1;
+        }
+        kernel->n_results = i + 1;
+    }
+    if (kernel->n_bigs < 0 || kernel->n_smalls < 0 || n < 1) {
+        return wrong("values");
+    }
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static PyObject *ReduceKernel_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"fallback", "n_arguments", "n_fallback", "ndim", "first_axis", "n_axes",
+                            "pieces", "operands", "scalars", "bigs", "smalls", "phases", "results",
+                            "checks_flags", "warns_here", NULL};
+    PyObject *fallback, *operands, *scalars, *bigs, *smalls, *phases, *results;
+    int n_arguments, n_fallback, ndim, first_axis, n_axes, checks_flags, warns_here;
+    Py_ssize_t pieces;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OiiiiinOOOOOOip:ReduceKernel", names, &fallback,
+                                     &n_arguments, &n_fallback, &ndim, &first_axis, &n_axes, &pieces,
+                                     &operands, &scalars, &bigs, &smalls, &phases, &results,
+                                     &checks_flags, &warns_here)) {
+        return NULL;
+    }
+    if (n_fallback < 0 || n_fallback > n_arguments || ndim < 1 || ndim > REDUCE_DIMS || first_axis < 0 ||
+        n_axes < 1 || first_axis + n_axes > ndim || pieces < REDUCE_BLOCK || !PyCallable_Check(fallback)) {
+        PyErr_SetString(PyExc_ValueError, "ReduceKernel: axes, pieces or fallback");
+        return NULL;
+    }
+    ReduceKernel *kernel = (ReduceKernel *)type->tp_alloc(type, 0);
+    if (kernel == NULL) {
+        return NULL;
+    }
+    kernel->vectorcall = ReduceKernel_call;
+    kernel->fallback = Py_NewRef(fallback);
+    kernel->n_arguments = n_arguments;
+    kernel->n_fallback = n_fallback;
+    kernel->ndim = ndim;
+    kernel->first_axis = first_axis;
+    kernel->n_axes = n_axes;
+    kernel->pieces = pieces;
+    kernel->checks_flags = (char)(checks_flags > 1 ? 2 : checks_flags != 0);
+    kernel->warns_here = (char)warns_here;
+    if (read_arguments(kernel, operands, scalars) < 0 || read_values(kernel, bigs, smalls, results) < 0 ||
+        read_phases(kernel, phases) < 0) {
+        wrong("arguments");
+        Py_DECREF(kernel);
+        return NULL;
+    }
+    return (PyObject *)kernel;
+}
+
+static int ReduceKernel_traverse(ReduceKernel *self, visitproc visit, void *arg)
+{
+    Py_VISIT(self->fallback);
+    for (int i = 0; i < REDUCE_PHASES; i++) {
+        Py_VISIT(self->phases[i].big.owner);
+        Py_VISIT(self->phases[i].small.owner);
+    }
+    return 0;
+}
+
+static int ReduceKernel_clear(ReduceKernel *self)
+{
+    Py_CLEAR(self->fallback);
+    for (int i = 0; i < REDUCE_PHASES; i++) {
+        Py_CLEAR(self->phases[i].big.owner);
+        Py_CLEAR(self->phases[i].small.owner);
+    }
+    self->off = 1;
+    return 0;
+}
+
+static void ReduceKernel_dealloc(ReduceKernel *self)
+{
+    PyObject_GC_UnTrack(self);
+    for (int i = 0; i < REDUCE_RESULTS; i++) {
+        Py_XDECREF(self->results[i].descr);
+    }
+    for (int i = 0; i < self->n_scalars; i++) {
+        Py_XDECREF(self->scalars[i].numpy_type);
+    }
+    for (int i = 0; i < REDUCE_PHASES; i++) {
+        PyMem_Free(self->phases[i].big.loops);
+        PyMem_Free(self->phases[i].small.loops);
+    }
+    ReduceKernel_clear(self);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+static PyMemberDef ReduceKernel_members[] = {
+    {"calls", T_PYSSIZET, offsetof(ReduceKernel, calls), READONLY, "How often the kernel was asked."},
+    {"fell_back", T_PYSSIZET, offsetof(ReduceKernel, fell_back), READONLY,
+     "Of these, how often NumPy had to do it."},
+    {"off", T_BOOL, offsetof(ReduceKernel, off), READONLY, "Given up: NumPy does it always."},
+    {"fallback", T_OBJECT, offsetof(ReduceKernel, fallback), READONLY, "The same calls in NumPy."},
+    {"warns_here", T_BOOL, offsetof(ReduceKernel, warns_here), READONLY,
+     "Whether a warning of the fallback belongs to a frame whose warnings raise."},
+    {NULL}};
+
+static PyTypeObject ReduceKernel_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "bcjit._core.ReduceKernel",
+    .tp_doc = "Machine code for the elements of arrays with reductions, as a callable over arrays.",
+    .tp_basicsize = sizeof(ReduceKernel),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+    .tp_new = ReduceKernel_new,
+    .tp_dealloc = (destructor)ReduceKernel_dealloc,
+    .tp_traverse = (traverseproc)ReduceKernel_traverse,
+    .tp_clear = (inquiry)ReduceKernel_clear,
+    .tp_call = PyVectorcall_Call,
+    .tp_vectorcall_offset = offsetof(ReduceKernel, vectorcall),
+    .tp_members = ReduceKernel_members,
+};
+
+int bcjit_reduce_init(PyObject *module)
+{
+    if (PyArray_ImportNumPyAPI() < 0) {
+        return -1;
+    }
+    return PyModule_AddType(module, &ReduceKernel_Type);
+}

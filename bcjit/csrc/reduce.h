@@ -1,0 +1,139 @@
+/* reduce.h - the ReduceKernel object: machine code for elements, and the folds between. See docs/design/0026. */
+#ifndef BCJIT_REDUCE_H
+#define BCJIT_REDUCE_H
+
+#include "kernel.h"
+
+enum {
+    REDUCE_OPERANDS = 16, REDUCE_BIGS = 24, REDUCE_SMALLS = 48, REDUCE_PHASES = 8, REDUCE_FOLDS = 8,
+    REDUCE_RESULTS = 8, REDUCE_DIMS = 8
+};
+/* Elements that machine code gives at once, before they are folded: they stay in the first-level cache. */
+enum { REDUCE_BLOCK = 1024 };
+
+/* Where a value of a kernel lies. As bcjit/backends/native/reduce_build.py has them. */
+enum { IN_OPERAND, IN_BIG, IN_SMALL, IN_NUMBER };
+typedef struct {
+    int space, index;
+} Place;
+
+/* One compiled program. */
+typedef struct {
+    kernel_run run;                         /* NULL: none */
+    PyObject *owner;
+    void **loops;
+    npy_intp width, block, scratch;
+    int n_operands, n_numbers, n_results;
+    Place operands[KERNEL_OPERANDS], numbers[KERNEL_SCALARS], results[KERNEL_OPERANDS];
+    bool by_rows;                           /* a number of it differs from row to row */
+} Code;
+
+/* How elements are folded. */
+enum {
+    FOLD_FLOAT64, FOLD_FLOAT32,             /* sums, in the order of NumPy's pairwise tree */
+    FOLD_LOOP,                              /* NumPy's inner loop, piece by piece */
+    FOLD_WHOLE,                             /* NumPy's inner loop, over all elements at once */
+    FOLD_COUNT,                             /* how many bools are true, whose sum is exact in any order */
+    FOLD_POSITION                           /* argmax, argmin: NumPy's function over all elements at once */
+};
+
+typedef struct {
+    int kind;
+    Place source;
+    npy_intp source_size;
+    int small;
+    PyUFuncGenericFunction loop;
+    void *data;
+    PyArray_ArgFunc *position;
+    bool begins;                            /* with `initial`; else with the first element */
+    char initial[KERNEL_SCALAR_SIZE];
+    bool unsure;                            /* of which zero or NaN, if not all are folded at once */
+    bool clears;                            /* its loop clears the processor's flags */
+} Fold;
+
+typedef struct {
+    Code big, small;
+    int n_folds;
+    Fold folds[REDUCE_FOLDS];
+} Phase;
+
+/* A value with an element for each element of the arrays. */
+enum { BIG_RESULT, BIG_TILE, BIG_BLOCK };
+typedef struct {
+    int kind;
+    int type;
+    npy_intp itemsize;
+} Big;
+
+typedef struct {
+    int type;
+    npy_intp itemsize;
+    int result;                             /* -1: none */
+} Small;
+
+enum { RESULT_ARRAY, RESULT_KEEPS_DIMS, RESULT_SCALAR, RESULT_INT };
+typedef struct {
+    Place place;
+    int kind;
+    PyArray_Descr *descr;
+} Result;
+
+typedef struct {
+    int argument, type;
+    npy_intp itemsize;
+    bool folded;                            /* itself, so that how it lies decides the order of a sum */
+} ReduceOperand;
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    PyObject *fallback;
+    int n_arguments, n_fallback, ndim, first_axis, n_axes;
+    npy_intp pieces;                        /* in which NumPy folds a row */
+    int n_operands, n_scalars, n_bigs, n_smalls, n_phases, n_results;
+    char checks_flags, warns_here, off;
+    Py_ssize_t calls, fell_back;
+    ReduceOperand operands[REDUCE_OPERANDS];
+    KernelScalar scalars[KERNEL_SCALARS];
+    Big bigs[REDUCE_BIGS];
+    Small smalls[REDUCE_SMALLS];
+    Phase phases[REDUCE_PHASES];
+    Result results[REDUCE_RESULTS];
+    npy_intp scratch;                       /* of the code that needs most, with what it is padded in */
+} ReduceKernel;
+
+typedef struct {
+    char *data;
+    npy_intp outer, step, inner, itemsize;  /* strides */
+    char *buffer;                           /* a block of it */
+    const char *filled_from;
+    npy_intp filled;
+} ReduceArray;
+
+/* One call: `outer` times `reduced` times `inner` elements, of which those in the middle are folded. */
+typedef struct {
+    const ReduceKernel *kernel;
+    npy_intp outer, reduced, inner;
+    npy_intp tile;                          /* rows, or columns where the inner elements stay */
+    ReduceArray operands[REDUCE_OPERANDS];
+    char *bigs[REDUCE_BIGS];
+    char *smalls[REDUCE_SMALLS];            /* of the present tile */
+    char *small_results[REDUCE_SMALLS];     /* where these lie, NULL: they are the tile's */
+    ReduceArray spread[REDUCE_SMALLS];      /* smalls as operands of a block */
+    char *scratch;
+    unsigned int flags;
+    bool unsure;
+    char scalars[KERNEL_SCALARS * KERNEL_SCALAR_SIZE];
+} ReduceRun;
+
+/* reduce_run.c: computes all of a run. */
+void reduce_run(ReduceRun *run);
+
+/* reduce_sums.c */
+double pairwise_float64(const double *values, npy_intp n);
+float pairwise_float32(const float *values, npy_intp n);
+npy_intp count_true(const npy_bool *values, npy_intp n);
+void add_rows_float64(double *sums, const double *rows, npy_intp n_rows, npy_intp n);
+void add_rows_float32(float *sums, const float *rows, npy_intp n_rows, npy_intp n);
+
+#endif
