@@ -50,6 +50,7 @@ def _extensions() -> list[Extension]:
             include_dirs=["bcjit/csrc", np.get_include()],
             define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
             extra_compile_args=["/std:c11"] if msvc else ["-std=c11", "-O2", "-fvisibility=hidden"],
+            extra_link_args=[] if msvc else ["-pthread"],
             optional=False,
         )
     ]

@@ -18,6 +18,12 @@ def check_support() -> str | None:
 def bound_special(*call: Callable[..., object]) -> Callable[..., object]:
     """The method that a call of ``function`` with ``self``, if any, in front would call: ``([self,] function)``."""
 
+def set_thread_count(count: Callable[[], int] | None) -> None:
+    """Say what tells how many threads a kernel may use, the caller's one of them; None: one."""
+
+def pool_size() -> int:
+    """Return how many threads have been started to help kernels."""
+
 def set_flags_test(test: Callable[[int], bool] | None) -> None:
     """Say what tells whether NumPy would say something of the flags that kernels raise: bits 1 divide, 2 over, 4 under, 8 invalid."""
 

@@ -77,6 +77,11 @@ FIELDS: Final[Mapping[str, Field]] = {
         low=1,
         env="BCJIT_CACHE_SIZE",
     ),
+    "num_threads": Field(
+        0,
+        "most threads of one native kernel; 0: as many as there are processors for this process",
+        env="BCJIT_NUM_THREADS",
+    ),
     "dump": Field(
         "", "folder into which what becomes of each part is written; empty: none", env="BCJIT_DUMP"
     ),
@@ -130,6 +135,7 @@ class Config:
     disk_cache: bool
     disk_cache_folder: str
     disk_cache_size: int
+    num_threads: int
     dump: str
 
     def __init__(self, environ: Mapping[str, str]) -> None:

@@ -308,6 +308,9 @@ PyObject *bcjit_foreign_traceback(PyObject *exc, PyObject *fn);
 /* ---- kernel.c -------------------------------------------------------------------------------- */
 int bcjit_kernel_init(PyObject *module);
 PyObject *bcjit_set_flags_test(PyObject *module, PyObject *test);
+/* kernel_pool.c */
+PyObject *bcjit_set_thread_count(PyObject *module, PyObject *count);
+PyObject *bcjit_pool_size_now(PyObject *module, PyObject *unused);
 PyObject *bcjit_ufunc_loop(PyObject *module, PyObject *args);
 
 /* ---- codeslot.c ------------------------------------------------------------------------------ */

@@ -7,6 +7,7 @@
  */
 #include "kernel.h"
 #include "kernel_flags.h"
+#include "kernel_pool.h"
 
 #include <string.h>
 
@@ -206,20 +207,30 @@ static void run_side_by_side(const Kernel *kernel, const char *scalars, char *co
     }
 }
 
+/* After how many elements all operands that are copied repeat themselves, as far as a block reaches. */
+static npy_intp repeating(const Run *run)
+{
+    npy_intp period = 1;
+    for (int i = 0; i < run->n_operands; i++) {
+        const Operand *operand = &run->operands[i];
+        if (!operand->whole && operand->period > period && operand->period <= run->kernel->chunk) {
+            period = operand->period;       /* periods divide one another: they are products of the last axes */
+        }
+    }
+    return period;
+}
+
 /* Elements [start, stop) of a run in its order. `buffers` is memory for the blocks of operands that are not whole. */
 static void run_flat(Run *run, npy_intp start, npy_intp stop, char *scratch)
 {
     npy_intp block = run->kernel->chunk;
     char *data[KERNEL_OPERANDS + KERNEL_RESULTS];
-    npy_intp period = 1;
+    npy_intp period = repeating(run);
     bool whole = true;
     for (int i = 0; i < run->n_operands; i++) {
         Operand *operand = &run->operands[i];
         operand->filled = 0;
         whole = whole && operand->whole;
-        if (!operand->whole && operand->period > period && operand->period <= block) {
-            period = operand->period;       /* periods divide one another: they are products of the last axes */
-        }
     }
     block = whole ? stop - start : block - block % period;
     start -= start % period;
@@ -316,37 +327,102 @@ static void run_rows(Run *run, npy_intp first, npy_intp last, char *scratch)
     }
 }
 
-/* Elements between looks at whether somebody pressed Ctrl-C. */
-#define BETWEEN_SIGNALS ((npy_intp)1 << 22)
 /* From here on other threads run meanwhile. */
 #define WITHOUT_GIL ((npy_intp)1 << 15)
 
-/* Shorter rows are gathered into blocks. */
+/* Shorter rows are gathered into blocks; so are longer ones than a thread should be at without a pause. */
 #define SHORT_ROW 96
+#define LONG_ROW ((npy_intp)1 << 22)
+
+/* Nanoseconds between looks at whether somebody pressed Ctrl-C, and elements in the first of them, whose pace is not known. */
+#define BETWEEN_SIGNALS 20e6
+#define FIRST_STEP ((npy_intp)1 << 14)
+/* Elements of the smallest piece for a thread, and pieces for each: they do not all take the same time. */
+#define SMALLEST_PIECE ((npy_intp)1 << 12)
+#define PIECES 4
+
+/* A step of a run in pieces. */
+typedef struct {
+    const Run *run;
+    npy_intp start, stop, piece;            /* rows, or elements */
+    char *scratch;
+    size_t stride;                          /* bytes of each thread's */
+    unsigned int flags;
+} Step;
+
+static void run_range(Run *run, npy_intp start, npy_intp stop, char *scratch)
+{
+    if (run->by_rows) {
+        run_rows(run, start, stop, scratch);
+    }
+    else {
+        run_flat(run, start, stop, scratch);
+    }
+}
+
+static void run_piece(void *context, Py_ssize_t i, int slot)
+{
+    Step *step = context;
+    Run run = *step->run;                   /* each thread has blocks of its own */
+    size_t offset = (size_t)slot * step->stride;
+    for (int k = 0; k < run.n_operands; k++) {
+        if (run.operands[k].buffer != NULL) {
+            run.operands[k].buffer += offset;
+        }
+    }
+    npy_intp start = step->start + i * step->piece;
+    npy_intp stop = step->stop - start < step->piece ? step->stop : start + step->piece;
+    flags_clear();
+    run_range(&run, start, stop, step->scratch + offset);
+#ifdef _WIN32
+    step->flags |= flags_raised();
+#else
+    __atomic_fetch_or(&step->flags, flags_raised(), __ATOMIC_RELAXED);
+#endif
+}
+
+/* The step from `start` on, by so many threads. Returns the nanoseconds that it took. */
+static double run_step(Run *run, npy_intp start, npy_intp stop, char *scratch, size_t stride,
+                       int threads)
+{
+    double before = bcjit_pool_now();
+    npy_intp unit = run->by_rows ? run->dims[run->ndim - 1] : 1;
+    npy_intp even = run->by_rows ? 1 : repeating(run) * 64;
+    npy_intp least = (SMALLEST_PIECE + unit - 1) / unit;
+    npy_intp piece = threads < 2 ? stop - start : (stop - start) / ((npy_intp)threads * PIECES) + 1;
+    piece = piece < least ? least : piece;
+    piece = (piece + even - 1) / even * even; /* who repeats blocks begins with one */
+    Step step = {run, start, stop, piece, scratch, stride, 0};
+    bcjit_pool_run(run_piece, &step, (stop - start + piece - 1) / piece, threads);
+    run->flags |= step.flags;
+    return bcjit_pool_now() - before;
+}
 
 /* -1: an error is set. */
-static int run_all(Run *run, char *scratch)
+static int run_all(Kernel *kernel, Run *run, char *scratch, size_t stride, int threads)
 {
     npy_intp unit = run->by_rows ? run->dims[run->ndim - 1] : 1;
     npy_intp n = run->by_rows ? run->total / unit : run->total;
-    npy_intp step = unit < BETWEEN_SIGNALS ? BETWEEN_SIGNALS / unit : 1;
-    bool alone = run->total < WITHOUT_GIL;
-    for (npy_intp start = 0; start < n; start += step) {
-        npy_intp stop = n - start < step ? n : start + step;
-        PyThreadState *saved = alone ? NULL : PyEval_SaveThread();
+    if (run->total < WITHOUT_GIL) {
         flags_clear();
-        if (run->by_rows) {
-            run_rows(run, start, stop, scratch);
-        }
-        else {
-            run_flat(run, start, stop, scratch);
-        }
+        run_range(run, 0, n, scratch);
         run->flags |= flags_raised();
-        if (saved != NULL) {
-            PyEval_RestoreThread(saved);
-            if (stop < n && PyErr_CheckSignals() < 0) {
-                return -1;
-            }
+        return 0;
+    }
+    npy_intp even = run->by_rows ? 1 : repeating(run) * 64;
+    for (npy_intp start = 0, stop; start < n; start = stop) {
+        double pace = kernel->pace * (double)unit, rest = (double)(n - start);
+        double step = pace > 0 ? BETWEEN_SIGNALS / pace : (double)(FIRST_STEP / unit);
+        stop = step < rest ? start + ((npy_intp)step / even + 1) * even : n;
+        stop = stop < n ? stop : n;
+        double expected = pace * (double)(stop - start);
+        int used = expected > POOL_PAYS ? threads : 1;
+        PyThreadState *saved = PyEval_SaveThread();
+        double took = run_step(run, start, stop, scratch, stride, used);
+        PyEval_RestoreThread(saved);
+        kernel->pace = took * used / (double)((stop - start) * unit);
+        if (stop < n && PyErr_CheckSignals() < 0) {
+            return -1;
         }
     }
     return 0;
@@ -578,7 +654,7 @@ static size_t choose_way(Run *run)
         rows = rows && (operand->strides[inner] == operand->itemsize || operand->strides[inner] == 0);
     }
     run->by_rows = !whole && rows && run->ndim > 1 && run->dims[inner] >= SHORT_ROW &&
-                   run->dims[inner] >= width;
+                   run->dims[inner] >= width && run->dims[inner] <= LONG_ROW;
     for (int i = 0; i < run->n_operands; i++) {
         Operand *operand = &run->operands[i];
         bool copied = run->by_rows ? operand->strides[inner] == 0 : !operand->whole;
@@ -744,8 +820,12 @@ static int compute(Kernel *kernel, PyObject *const *args, PyArrayObject **result
     }
     merge_axes(&run, ndim);
     size_t room = choose_way(&run), got = 0;
-    size_t fixed = (size_t)(kernel->scratch + kernel->padding);
-    char *memory = scratch_take(fixed + room + 64, &got);
+    size_t fixed = (size_t)(kernel->scratch + kernel->padding), stride = fixed + room;
+    int threads = run.total < WITHOUT_GIL ? 1 : bcjit_pool_threads();
+    if (threads < 0) {
+        return -1;
+    }
+    char *memory = scratch_take((size_t)threads * stride + 64, &got);
     if (memory == NULL) {
         PyErr_NoMemory();
         return -1;
@@ -756,7 +836,7 @@ static int compute(Kernel *kernel, PyObject *const *args, PyArrayObject **result
             run.operands[i].buffer = scratch + fixed + ((npy_uintp)run.operands[i].buffer - 1);
         }
     }
-    int done = run_all(&run, scratch) < 0 ? -1 : 1;
+    int done = run_all(kernel, &run, scratch, stride, threads) < 0 ? -1 : 1;
     scratch_give(memory, got);
     if (done < 0) {
         return -1;

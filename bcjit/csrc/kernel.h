@@ -54,6 +54,7 @@ typedef struct {
     char warns_here;
     char off;
     Py_ssize_t calls, fell_back;
+    double pace;                            /* nanoseconds of one thread for an element, as measured last; 0: not yet */
     KernelOperand operands[KERNEL_OPERANDS];
     KernelScalar scalars[KERNEL_SCALARS];
     KernelResult results[KERNEL_RESULTS];

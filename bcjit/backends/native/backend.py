@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from bcjit import _core
 from bcjit.backends.native.build import Built, build
 from bcjit.backends.native.flags import flags_matter
+from bcjit.backends.native.threads import thread_count
 from bcjit.fx_graph import source_of
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Native:
         """Return the graph's function, with kernels for groups of its calls."""
         del example_inputs
         _core.set_flags_test(flags_matter)
+        _core.set_thread_count(thread_count)
         made = build(graph, self.smallest)
         function = made.graph.to_callable(origin=made.origin)
         function.__dict__["source"] = _source(function, made)
