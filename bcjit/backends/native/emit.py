@@ -9,6 +9,7 @@ vectors, then the calls whose operands are ready. What a later stage or a call n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -28,6 +29,8 @@ _SCALAR_SIZE: Final = 16
 # All that a block touches should fit a small first-level cache.
 _CACHE: Final = 32 << 10
 _LONGEST, _SHORTEST = 1024, 128
+# A loop of fewer functions does two vectors a turn.
+_SMALL: Final = 8
 # More elements than any array has: no scratch, so no blocks.
 _NO_BLOCKS: Final = 1 << 62
 
@@ -230,7 +233,7 @@ class _Emitter:
 
     def _at(self, item: Item) -> str:
         return self.t.value(
-            f"getelementptr {memory_type(item.dtype)}, ptr {self._memory(item)}, i64 %i{self.number}"
+            f"getelementptr {memory_type(item.dtype)}, ptr {self._memory(item)}, i64 {self.index}"
         )
 
     def _stage(self, number: int) -> None:
@@ -245,20 +248,70 @@ class _Emitter:
         ]
         if not stored:
             return
-        t, self.number = self.t, number
+        if not self.by_loop:
+            self._whole(stored)
+            return
+        t = self.t
         t.emit(f"br label %stage{number}")
         t.label(f"stage{number}")
         t.emit(f"%i{number} = phi i64 [0, %{self.label}], [%next{number}, %stage{number}]")
-        self.here: dict[Item, Vector] = {}
-        for item in stored:
-            t.store(self._vector(item, number), self._at(item))
-        later = t.value(f"add i64 %i{number}, {self.width}")
-        beyond = t.value(f"icmp sgt i64 {later}, {self.end}")
-        t.emit(f"%next{number} = select i1 {beyond}, i64 {self.end}, i64 {later}")
+        self._body(stored, number, f"%i{number}")
+        self._at_most_end(f"%next{number}", t.value(f"add i64 %i{number}, {self.width}"))
         more = t.value(f"icmp slt i64 %i{number}, {self.end}")
         t.emit(f"br i1 {more}, label %stage{number}, label %behind{number}")
         t.label(f"behind{number}")
         self.label = f"behind{number}"
+
+    def _body(self, stored: Sequence[Item], number: int, index: str) -> None:
+        """Compute one vector of each of these items, from an index on."""
+        self.index = index
+        self.here: dict[Item, Vector] = {}
+        for item in stored:
+            self.t.store(self._vector(item, number), self._at(item))
+
+    def _whole(self, stored: Sequence[Item]) -> None:
+        """The only stage, over all elements. The first vector is followed by one that begins a line of the cache; small bodies are done twice a turn."""
+        t, width = self.t, self.width
+        first = max(stored, key=lambda item: item.dtype.itemsize)
+        size = first.dtype.itemsize
+        address = t.value(f"ptrtoint ptr {self._memory(first)} to i64")
+        beyond = t.value(f"and i64 {address}, {width * size - 1}")
+        missing = t.value(f"sub i64 {width * size}, {beyond}")
+        t.emit(f"%first = lshr i64 {missing}, {size.bit_length() - 1}")
+        twice = sum(isinstance(item, Apply) for item in self.items) <= _SMALL
+        back = (("%next", "more"), ("%left", "rest")) if twice else (("%next", "vector"),)
+        t.emit("br label %vector")
+        t.label("vector")
+        t.emit(f"%i = phi i64 [0, %entry]{''.join(f', [{value}, %{at}]' for value, at in back)}")
+        t.emit(
+            f"%step = phi i64 [%first, %entry]{''.join(f', [{width}, %{at}]' for _, at in back)}"
+        )
+        self._body(stored, 0, "%i")
+        self._at_most_end("%next", t.value("add i64 %i, %step"))
+        goes_on = t.value(f"icmp slt i64 %i, {self.end}")
+        t.emit(f"br i1 {goes_on}, label %{back[0][1]}, label %behind")
+        if twice:
+            t.label("more")
+            room = t.value(f"sub i64 %n, {2 * width}")
+            fits = t.value(f"icmp sle i64 %next, {room}")
+            t.emit(f"br i1 {fits}, label %wide, label %vector")
+            t.label("wide")
+            t.emit("%j = phi i64 [%next, %more], [%later, %wide]")
+            self._body(stored, 0, "%j")
+            self._body(stored, 0, t.value(f"add i64 %j, {width}"))
+            t.emit(f"%later = add i64 %j, {2 * width}")
+            fits = t.value(f"icmp sle i64 %later, {room}")
+            t.emit(f"br i1 {fits}, label %wide, label %rest")
+            t.label("rest")
+            self._at_most_end("%left", "%later")
+            done = t.value("icmp sge i64 %later, %n")
+            t.emit(f"br i1 {done}, label %behind, label %vector")
+        t.label("behind")
+
+    def _at_most_end(self, name: str, index: str) -> None:
+        """Name an index, or that of the last vector where it is beyond."""
+        beyond = self.t.value(f"icmp sgt i64 {index}, {self.end}")
+        self.t.emit(f"{name} = select i1 {beyond}, i64 {self.end}, i64 {index}")
 
     def _vector(self, item: Item, stage: int) -> Vector:
         """Return the present vector of an item."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Group", "groups"]
 
 # More calls would take long to compile, and there are only so many registers.
-LARGEST: Final = 48
+LARGEST: Final = 128
 
 
 @dataclass(frozen=True, slots=True, eq=False)
