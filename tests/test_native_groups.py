@@ -87,3 +87,45 @@ def test_what_was_said_once_is_not_said_again_when_a_kernel_is_made():
     registry.clear()
     assert counts == [1]
     assert len(seen) == 1
+
+
+def test_a_graph_that_is_one_kernel_is_called_without_a_frame_and_fails_as_plain_code_does():
+    only = []
+
+    def backend(graph, example_inputs):
+        function = Native(smallest=1)(graph, example_inputs)
+        only.append(function.only_call)
+        return function
+
+    def divided(x, y):
+        return x / y + 1.0
+
+    fn = bcjit.compile(divided, backend=backend)
+    x, y = np.arange(1.0, 4.0), np.array([2.0, 0.0, 4.0])
+    fn(x, y + 1.0)
+    with pytest.warns(RuntimeWarning, match="divide by zero") as seen:
+        found = fn(x, y)
+    assert found.tolist() == [1.5, np.inf, 1.75]
+    line = divided.__code__.co_firstlineno + 1
+    assert [(one.filename, one.lineno) for one in seen] == [(__file__, line)]
+    with np.errstate(divide="raise"), pytest.raises(FloatingPointError) as caught:
+        fn(x, y)
+    assert [(one.name, one.lineno) for one in caught.traceback[1:]] == [("divided", line - 1)]
+    with pytest.raises(ValueError, match="broadcast"):
+        fn(x, np.ones(2))
+    assert len(only) == 1
+    assert type(only[0]).__name__ == "Kernel"
+
+
+def test_what_hands_on_more_than_a_kernel_has_a_frame():
+    only = []
+
+    def backend(graph, example_inputs):
+        function = Native(smallest=1)(graph, example_inputs)
+        only.append(function.only_call)
+        return function
+
+    x = np.arange(1.0, 4.0)
+    for program in (lambda x: x.sum() + 1.0, lambda x: (x - 1.0, x + 1.0)):
+        bcjit.compile(program, backend=backend)(x)
+    assert only == [None] * 2

@@ -121,11 +121,14 @@ def _compiled_entry(
             function = _run_backend(compiler.backend, found)
         artifacts.compiled(found.graph, function)
         single = returning_value(function)
+        # A graph that is one call of machine code needs no frame of its own; where it fails, nothing has happened yet.
+        only_call = getattr(function, "only_call", None)
         function = function if single is None else single
         bailouts.append(
             BailOuts(found.graph, function, records, end, compiler.part, compiler.backend_name)
         )
-        return _core.GraphCall(function, None, refuses_warnings(function), single is not None)
+        called = function if single is None or only_call is None else only_call
+        return _core.GraphCall(called, None, refuses_warnings(function), single is not None)
 
     with timed(record.times, "assembly"):
         residual = build_residual(found, inputs, graph_call, compiler.part, compiler)

@@ -39,6 +39,7 @@ class Native:
         made = build(graph, self.smallest)
         function = made.graph.to_callable(origin=made.origin)
         function.__dict__["source"] = _source(function, made)
+        function.__dict__["only_call"] = _only_kernel(made.graph)
         function.__dict__["kernels"] = len(made.kernels)
         function.__dict__["compile_seconds"] = tuple(
             one.seconds for one in made.kernels if not one.reloaded
@@ -47,6 +48,18 @@ class Native:
             one.seconds for one in made.kernels if one.reloaded
         )
         return function
+
+
+def _only_kernel(graph: Graph) -> _core.Kernel | None:
+    """Return the kernel that does the same as the graph's function but for the tuple around its one result; None if there is more to do."""
+    calls, output = graph.calls, graph.output_node
+    assert output is not None
+    if len(calls) != 1 or calls[0].multi or output.args != tuple(calls):
+        return None
+    target = calls[0].target
+    if isinstance(target, _core.Kernel) and calls[0].args == tuple(graph.inputs):
+        return target
+    return None
 
 
 def _source(function: GraphFunction, made: Built) -> str:
