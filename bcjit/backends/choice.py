@@ -37,6 +37,8 @@ def auto(graph: Graph, example_inputs: Sequence[object]) -> CompiledGraph:
     if has_llvm():
         try:
             return native(graph, example_inputs)
+        except RecursionError:
+            raise  # of the program's depth, not of llvmlite
         except (ImportError, OSError, RuntimeError) as error:
             # An llvmlite that cannot be used here is as good as none.
             message = f"backend 'native' is not used: {type(error).__name__}: {error}"

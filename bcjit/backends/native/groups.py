@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from bcjit.backends.native.program import can_compute
 from bcjit.backends.native.scalars import Item
 from bcjit.backends.native.tracing import traced
+from bcjit.backends.native.waiting import Waiting
 from bcjit.dims import DimLike, Symbol, substitute
 from bcjit.fx_graph import Graph, Node, NodeKind
 from bcjit.meta import ArrayMeta
@@ -20,7 +21,7 @@ from bcjit.records import dataclass
 if TYPE_CHECKING:
     from bcjit.dims import Dim
 
-__all__ = ["Group", "groups"]
+__all__ = ["Group", "between_effects", "groups", "shape_of"]
 
 # More calls would take long to compile, and there are only so many registers.
 LARGEST: Final = 128
@@ -48,12 +49,13 @@ def groups(graph: Graph, equal: Mapping[Symbol, Dim], smallest: int) -> list[Gro
         Calls in a group at least.
     """
     found: list[Group] = []
-    for run in _between_effects(graph):
+    for run in between_effects(graph):
         found += _of_run(graph, run, equal, smallest)
     return found
 
 
-def _between_effects(graph: Graph) -> list[list[Node]]:
+def between_effects(graph: Graph) -> list[list[Node]]:
+    """Return the stretches of calls between which something is written, drawn or done once."""
     runs: list[list[Node]] = [[]]
     for node in graph.nodes:
         if node.has_effect or node.bodies or _is_done_once(node):
@@ -82,31 +84,35 @@ def _of_run(
         item = traced(node)
         if item is not None and can_compute(item):
             items[node] = item
-            shapes[node] = _shape(node, equal)
+            shapes[node] = shape_of(node, equal)
     place = {node: i for i, node in enumerate(run)}
     of: dict[Node, int] = {}  # group of each call
     members: list[list[Node]] = []
-    # What a call waits for, of this run: calls in a group wait for all that the group waits for.
-    waits: dict[Node, set[Node]] = {}
+    takes: list[set[Node]] = []  # what the calls of each group use
+    waiting: Waiting[Node] = Waiting()
     for node in run:
         used = {one for one in node.uses() if one in place}
-        waits[node] = used.union(*(waits[one] for one in used))
+        waiting.add(node, used)
         if node not in items:
             continue
-        joined = _joined(node, used, of, members, shapes, waits)
+        joined = _joined(node, used, of, members, takes, shapes, waiting)
         if joined is None:
             of[node] = len(members)
             members.append([node])
+            takes.append(set(node.uses()))
         else:
             of[node] = joined
+            waiting.unite(members[joined][0], node)
             members[joined].append(node)
+            takes[joined].update(node.uses())
             for index in sorted({of[one] for one in used if one in of} - {joined}):
                 one, other = members[joined], members[index]
-                if _are_one(one, other, shapes, waits):
+                if _are_one(one, other, shapes, waiting):
+                    waiting.unite(one[0], other[0])
+                    takes[joined] |= takes[index]
                     members[joined] = sorted((*one, *other), key=place.__getitem__)
                     of |= dict.fromkeys(other, joined)
                     members[index] = []
-            _wait_together(members[joined], waits)
     needed = {node for node, _ in graph.symbols.values()}
     made = []
     for nodes in members:
@@ -124,7 +130,7 @@ def _of_run(
     return made
 
 
-def _shape(node: Node, equal: Mapping[Symbol, Dim]) -> tuple[DimLike, ...]:
+def shape_of(node: Node, equal: Mapping[Symbol, Dim]) -> tuple[DimLike, ...]:
     """Return the shape of a value, so that what is known to be equal looks equal."""
     meta = node.meta[0]
     assert isinstance(meta, ArrayMeta)
@@ -139,25 +145,21 @@ def _joined(
     used: set[Node],
     of: dict[Node, int],
     members: list[list[Node]],
+    takes: list[set[Node]],
     shapes: Mapping[Node, tuple[DimLike, ...]],
-    waits: dict[Node, set[Node]],
+    waiting: Waiting[Node],
 ) -> int | None:
     """Return the group that a call joins: one whose results it uses, else one that uses the same operands."""
     candidates = [of[one] for one in used if one in of]
-    shared = set(node.uses())
     for index in range(len(members) - 1, max(len(members) - 5, -1), -1):
-        if index not in candidates and any(shared & set(one.uses()) for one in members[index]):
+        if index not in candidates and not takes[index].isdisjoint(node.uses()):
             candidates.append(index)
     for index in candidates:
         group = members[index]
-        inside = set(group)
         if not 0 < len(group) < LARGEST or shapes[group[0]] != shapes[node]:
             continue
-        outside = used.difference(inside)
-        # Something it needs waits for the group.
-        if any(one in inside or waits[one] & inside for one in outside):
-            continue
-        return index
+        if waiting.can_unite(node, group[0]):
+            return index
     return None
 
 
@@ -165,20 +167,9 @@ def _are_one(
     group: Sequence[Node],
     other: Sequence[Node],
     shapes: Mapping[Node, tuple[DimLike, ...]],
-    waits: dict[Node, set[Node]],
+    waiting: Waiting[Node],
 ) -> bool:
     """Whether two groups can be computed at once."""
-    both = {*group, *other}
-    if len(both) > LARGEST or shapes[group[0]] != shapes[other[0]]:
+    if len(group) + len(other) > LARGEST or shapes[group[0]] != shapes[other[0]]:
         return False
-    outside = set().union(*(waits[one] for one in both)) - both
-    return not any(waits[one] & both for one in outside)
-
-
-def _wait_together(group: Sequence[Node], waits: dict[Node, set[Node]]) -> None:
-    """A group is computed at once: whoever waits for one of its calls waits for what all of them need."""
-    inside = set(group)
-    needed = set().union(*(waits[one] for one in group)) - inside
-    grown = [node for node, on in waits.items() if on & inside or node in inside]
-    for node in grown:
-        waits[node] |= needed | (inside - {node})
+    return waiting.can_unite(group[0], other[0])

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from bcjit.backends.native.groups import LARGEST, _between_effects, _shape, _wait_together
+from bcjit.backends.native.groups import LARGEST, between_effects, shape_of
 from bcjit.backends.native.program import can_compute
 from bcjit.backends.native.reduce_tracing import Reduction, traced_reduction
 from bcjit.backends.native.scalars import Item
 from bcjit.backends.native.tracing import traced
+from bcjit.backends.native.waiting import Waiting
 from bcjit.dims import DimLike, Symbol
 from bcjit.fx_graph import Graph, Node
 from bcjit.meta import ArrayMeta
@@ -68,7 +69,7 @@ def reduce_groups(graph: Graph, equal: Mapping[Symbol, Dim]) -> list[ReduceGroup
     """
     found: list[ReduceGroup] = []
     needed = {node for node, _ in graph.symbols.values()}
-    for run in _between_effects(graph):
+    for run in between_effects(graph):
         for group in _Grouping(graph, run, equal).groups():
             inside = set(group.nodes)
             group.results = tuple(
@@ -90,8 +91,7 @@ class _Grouping:
         self.place = {node: i for i, node in enumerate(run)}
         self.of: dict[Node, ReduceGroup] = {}
         self.made: list[ReduceGroup] = []
-        # What a call waits for, of this run: calls in a group wait for all that the group waits for.
-        self.waits: dict[Node, set[Node]] = {}
+        self.waiting: Waiting[Node] = Waiting()
 
     def groups(self) -> list[ReduceGroup]:
         """Return those that are worth it."""
@@ -102,7 +102,7 @@ class _Grouping:
         }
         for node in self.run if reductions else ():
             used = {one for one in node.uses() if one in self.place}
-            self.waits[node] = used.union(*(self.waits[one] for one in used))
+            self.waiting.add(node, used)
             if node in reductions:
                 self._add_reduction(node, used, reductions[node])
             elif self._is_used(node):
@@ -113,7 +113,7 @@ class _Grouping:
         return bool(node.users) or node in self.graph.keep
 
     def _add_reduction(self, node: Node, used: set[Node], reduction: Reduction) -> None:
-        shape = _shape(reduction.source, self.equal)
+        shape = shape_of(reduction.source, self.equal)
         found = next(
             (
                 group
@@ -133,12 +133,12 @@ class _Grouping:
         item = traced(node)
         if item is None or not can_compute(item):
             return
-        shape = _shape(node, self.equal)
+        shape = shape_of(node, self.equal)
         for group in self._candidates(node, used):
             arrays = [one for one in node.uses() if _is_array(one)]
             inside = [one for one in arrays if one in group.folded]
             of_folded = inside and len(inside) == len(arrays)
-            if of_folded and all(_shape(one, self.equal) == shape for one in inside):
+            if of_folded and all(shape_of(one, self.equal) == shape for one in inside):
                 group.folded[node] = item
             elif group.shape == shape and all(map(group.spreads, inside)):
                 group.elements[node] = item
@@ -158,17 +158,17 @@ class _Grouping:
     def _join(self, group: ReduceGroup, node: Node, used: set[Node]) -> None:
         """Have a call in a group, and the groups of what it uses if they can be computed at once."""
         group.nodes.append(node)
+        self.waiting.unite(group.nodes[0], node)
         self.of[node] = group
         for other in {id(self.of[one]): self.of[one] for one in used if one in self.of}.values():
             if other is not group and self._are_one(group, other):
+                self.waiting.unite(node, other.nodes[0])
                 group.nodes = sorted((*group.nodes, *other.nodes), key=self.place.__getitem__)
                 group.elements |= other.elements
                 group.folded |= other.folded
                 group.axes = other.axes if group.axes is None else group.axes
                 self.of |= dict.fromkeys(other.nodes, group)
                 self.made.remove(other)
-        if len(group.nodes) > 1:
-            _wait_together(group.nodes, self.waits)
 
     def _are_one(self, group: ReduceGroup, other: ReduceGroup) -> bool:
         both = {*group.nodes, *other.nodes}
@@ -183,8 +183,7 @@ class _Grouping:
                 use in folded and use not in one.folded for node in one.nodes for use in node.uses()
             ):
                 return False
-        outside = set().union(*(self.waits[one] for one in both)) - both
-        return not any(self.waits[one] & both for one in outside)
+        return self.waiting.can_unite(group.nodes[0], other.nodes[0])
 
     def _candidates(self, node: Node, used: set[Node]) -> list[ReduceGroup]:
         """Return the groups that a call may join: those whose results it uses, then those with the same operands."""
@@ -193,13 +192,11 @@ class _Grouping:
         for group in self.made[-4:]:
             if any(shared & set(one.uses()) for one in group.nodes):
                 near.setdefault(id(group), group)
-        return [group for group in near.values() if self._may_join(used, group)]
-
-    def _may_join(self, used: set[Node], group: ReduceGroup) -> bool:
-        inside = set(group.nodes)
-        return len(inside) < LARGEST and not any(
-            one in inside or self.waits[one] & inside for one in used.difference(inside)
-        )
+        return [
+            group
+            for group in near.values()
+            if len(group.nodes) < LARGEST and self.waiting.can_unite(node, group.nodes[0])
+        ]
 
 
 def _is_worth_it(group: ReduceGroup) -> bool:

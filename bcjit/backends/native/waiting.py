@@ -34,7 +34,7 @@ class Waiting(Generic[Call]):
 
     def __init__(self) -> None:
         self._of: dict[Call, _Unit[Call]] = {}
-        self._units: dict[_Unit[Call], None] = {}
+        self._calls: dict[_Unit[Call], list[Call]] = {}
 
     def add(self, call: Call, used: Iterable[Call]) -> None:
         """Add a call behind all others.
@@ -52,7 +52,7 @@ class Waiting(Generic[Call]):
             unit = self._of[one]
             waits |= unit.members | unit.waits
         made = self._of[call] = _Unit(1 << len(self._of), waits, used)
-        self._units[made] = None
+        self._calls[made] = [call]
 
     def can_unite(self, call: Call, other: Call) -> bool:
         """Whether two calls, each with what it was united with, can be computed at once."""
@@ -72,13 +72,12 @@ class Waiting(Generic[Call]):
             return
         both = one.members | two.members
         waits = (one.waits | two.waits) & ~both
-        for unit in self._units:
+        for unit in self._calls:
             # Whoever waits for one of them waits for all that they wait for.
             if unit.waits & both and waits & ~unit.waits:
                 unit.waits |= waits
         one.members, one.waits = both, waits
         one.used = {used for used in one.used | two.used if self._of[used] not in (one, two)}
-        del self._units[two]
-        for known, unit in self._of.items():
-            if unit is two:
-                self._of[known] = one
+        moved = self._calls.pop(two)
+        self._calls[one] += moved
+        self._of.update(dict.fromkeys(moved, one))
