@@ -34,8 +34,9 @@ class Kernel:
     """Machine code for the elements of arrays, as a callable over arrays; where it is not for what it gets, ``fallback`` is called.
 
     The arguments: arrays, then numbers, of which the fallback takes the first ``n_fallback``. ``operands``: (argument, type number) of
-    each array; ``scalars``: (argument, type number, whether it is a NumPy scalar) of each number; ``results``: type numbers;
-    ``loops``: addresses that the code is handed.
+    each array, and the code of a view of it; ``scalars``: (argument, type number, whether it is a NumPy scalar) of each number;
+    ``results``: type numbers; ``loops``: addresses that the code is handed. ``destination``: as an operand, where the last result is
+    stored if all goes well; ``n_handed`` times None is then given for what the fallback gives in its place.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class Kernel:
         fallback: Callable[..., object],
         n_arguments: int,
         n_fallback: int,
-        operands: tuple[tuple[int, int], ...],
+        operands: tuple[tuple[int, int] | tuple[int, int, tuple[int, ...]], ...],
         scalars: tuple[tuple[int, int, bool], ...],
         results: tuple[int, ...],
         loops: tuple[int, ...],
@@ -54,6 +55,8 @@ class Kernel:
         scratch: int,
         checks_flags: int,
         warns_here: bool,
+        destination: tuple[int, int, tuple[int, ...]] | None = None,
+        n_handed: int = 0,
     ) -> None: ...
     calls: int
     fell_back: int

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#define MAX_DIMS 16                         /* of operands; more are left to NumPy */
+#define MAX_DIMS KERNEL_DIMS
 
 /* ---- flags ----------------------------------------------------------------------------------- */
 static PyObject *flags_test;                /* what says whether raised flags matter now */
@@ -89,10 +89,11 @@ typedef struct {
     int ndim;                               /* merged */
     npy_intp dims[MAX_DIMS];
     npy_intp total;
-    bool fortran;                           /* axes are in reverse order */
     unsigned int flags;                     /* raised so far */
     bool by_rows;                           /* each row lies side by side, or is one element repeated */
-    Operand operands[KERNEL_OPERANDS];
+    int order[MAX_DIMS];                    /* which axis of the arrays each axis is, before they are merged */
+    int n_strided;                          /* the operands, and behind them where a result is stored */
+    Operand operands[KERNEL_OPERANDS + 1];
     char *results[KERNEL_RESULTS];
     npy_intp result_size[KERNEL_RESULTS];
     char scalars[KERNEL_SCALARS * KERNEL_SCALAR_SIZE];
@@ -124,32 +125,61 @@ void copy_strided(char *to, const char *from, npy_intp stride, npy_intp n, npy_i
 #undef COPY_AS
 }
 
+/* Where element `start` of a run is; `at` is its place along each axis. */
+static char *find_element(const Run *run, const Operand *operand, npy_intp start, npy_intp *at)
+{
+    char *found = operand->data;
+    for (int axis = run->ndim - 1; axis >= 0; axis--) {
+        at[axis] = start % run->dims[axis];
+        start /= run->dims[axis];
+        found += at[axis] * operand->strides[axis];
+    }
+    return found;
+}
+
+/* Goes on by so many elements, which are not more than there are up to the end of the last axis. */
+static char *step_on(const Run *run, const Operand *operand, char *place, npy_intp here, npy_intp *at)
+{
+    int last = run->ndim - 1;
+    place += here * operand->strides[last];
+    at[last] += here;
+    for (int axis = last; axis > 0 && at[axis] == run->dims[axis]; axis--) {
+        place += operand->strides[axis - 1] - at[axis] * operand->strides[axis];
+        at[axis] = 0;
+        at[axis - 1]++;
+    }
+    return place;
+}
+
 /* Copies elements [start, start + n) of a run, in its order, side by side. */
 static void gather(const Run *run, const Operand *operand, npy_intp start, npy_intp n, char *to)
 {
-    npy_intp at[MAX_DIMS], rest = start;
-    const char *from = operand->data;
+    npy_intp at[MAX_DIMS];
     int last = run->ndim - 1;
-    for (int axis = last; axis >= 0; axis--) {
-        at[axis] = rest % run->dims[axis];
-        rest /= run->dims[axis];
-        from += at[axis] * operand->strides[axis];
-    }
+    char *from = find_element(run, operand, start, at);
     while (n > 0) {
-        npy_intp here = run->dims[last] - at[last];
-        if (here > n) {
-            here = n;
-        }
+        npy_intp rest = run->dims[last] - at[last], here = rest < n ? rest : n;
         copy_strided(to, from, operand->strides[last], here, operand->itemsize);
         to += here * operand->itemsize;
         n -= here;
-        from += here * operand->strides[last];
-        at[last] += here;
-        for (int axis = last; axis > 0 && at[axis] == run->dims[axis]; axis--) {
-            from += operand->strides[axis - 1] - at[axis] * operand->strides[axis];
-            at[axis] = 0;
-            at[axis - 1]++;
+        from = step_on(run, operand, from, here, at);
+    }
+}
+
+/* Stores elements [start, start + n) of a run, which lie side by side. */
+static void scatter(const Run *run, const Operand *operand, npy_intp start, npy_intp n, const char *from)
+{
+    npy_intp at[MAX_DIMS], size = operand->itemsize;
+    int last = run->ndim - 1;
+    char *to = find_element(run, operand, start, at);
+    while (n > 0) {
+        npy_intp rest = run->dims[last] - at[last], here = rest < n ? rest : n;
+        if (operand->strides[last] != size || memcmp(to, from, (size_t)(here * size)) != 0) {
+            bcjit_kernel_store_row(to, operand->strides[last], from, here, size);
         }
+        from += here * size;
+        n -= here;
+        to = step_on(run, operand, to, here, at);
     }
 }
 
@@ -428,6 +458,49 @@ static int run_all(Kernel *kernel, Run *run, char *scratch, size_t stride, int t
     return 0;
 }
 
+/* Whether what is stored may be read of each operand only at the same place, or not at all. */
+static bool is_apart(const Run *run)
+{
+    const Operand *to = &run->operands[run->n_operands];
+    for (int i = 0; i < run->n_operands; i++) {
+        const Operand *from = &run->operands[i];
+        bool same = from->data == to->data && from->itemsize == to->itemsize;
+        const char *low[2] = {from->data, to->data};
+        const char *high[2] = {from->data + from->itemsize, to->data + to->itemsize};
+        for (int axis = 0; axis < run->ndim; axis++) {
+            npy_intp strides[2] = {from->strides[axis], to->strides[axis]};
+            same = same && strides[0] == strides[1];
+            for (int k = 0; k < 2; k++) {
+                npy_intp span = strides[k] * (run->dims[axis] - 1);
+                low[k] += span < 0 ? span : 0;
+                high[k] += span > 0 ? span : 0;
+            }
+        }
+        if (!same && low[0] < high[1] && low[1] < high[0]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Computes block by block and stores each at once; what stays as it is is not touched. */
+static void run_streamed(Run *run, char *buffer, char *scratch)
+{
+    int last = run->n_results - 1;
+    npy_intp block = run->kernel->chunk, size = run->result_size[last];
+    block -= block % repeating(run);
+    PyThreadState *saved = run->total < WITHOUT_GIL ? NULL : PyEval_SaveThread();
+    for (npy_intp start = 0; start < run->total; start += block) {
+        npy_intp count = run->total - start < block ? run->total - start : block;
+        run->results[last] = buffer - start * size;
+        run_flat(run, start, start + count, scratch);
+        scatter(run, &run->operands[run->n_operands], start, count, buffer);
+    }
+    if (saved != NULL) {
+        PyEval_RestoreThread(saved);
+    }
+}
+
 /* ---- from objects to a run ------------------------------------------------------------------- */
 
 /* All of these: 1 done, 0 not what the kernel is for, -1 an error is set. */
@@ -509,26 +582,21 @@ int store_scalar(char *to, PyObject *value, const KernelScalar *scalar)
 }
 
 /* The shape in common; -1: these do not broadcast, or there are too many axes. */
-static int common_shape(const Kernel *kernel, PyObject *const *args, npy_intp *shape)
+static int common_shape(const Kernel *kernel, const KernelView *views, npy_intp *shape)
 {
     int ndim = 0;
     for (int i = 0; i < kernel->n_operands; i++) {
-        PyArrayObject *array = (PyArrayObject *)args[kernel->operands[i].argument];
-        if (PyArray_NDIM(array) > ndim) {
-            ndim = PyArray_NDIM(array);
+        if (views[i].ndim > ndim) {
+            ndim = views[i].ndim;
         }
-    }
-    if (ndim > MAX_DIMS) {
-        return -1;
     }
     for (int axis = 0; axis < ndim; axis++) {
         shape[axis] = 1;
     }
     for (int i = 0; i < kernel->n_operands; i++) {
-        PyArrayObject *array = (PyArrayObject *)args[kernel->operands[i].argument];
-        npy_intp *to = shape + ndim - PyArray_NDIM(array);
-        for (int axis = 0; axis < PyArray_NDIM(array); axis++) {
-            npy_intp size = PyArray_DIM(array, axis);
+        npy_intp *to = shape + ndim - views[i].ndim;
+        for (int axis = 0; axis < views[i].ndim; axis++) {
+            npy_intp size = views[i].dims[axis];
             if (to[axis] == 1) {
                 to[axis] = size;
             }
@@ -541,17 +609,20 @@ static int common_shape(const Kernel *kernel, PyObject *const *args, npy_intp *s
 }
 
 /* Whether all arrays of the run lie as Fortran has them, so that results do. */
-static bool is_fortran(const Kernel *kernel, PyObject *const *args, int ndim, const npy_intp *shape)
+static bool is_fortran(const Kernel *kernel, PyObject *const *args, const KernelView *views, int ndim,
+                       const npy_intp *shape)
 {
     bool found = false;
     for (int i = 0; i < kernel->n_operands; i++) {
-        PyArrayObject *array = (PyArrayObject *)args[kernel->operands[i].argument];
-        if (PyArray_NDIM(array) == 0) {
+        const KernelOperand *operand = &kernel->operands[i];
+        PyArrayObject *array = (PyArrayObject *)args[operand->argument];
+        if (views[i].ndim == 0) {
             continue;
         }
-        if (PyArray_NDIM(array) != ndim || !PyArray_IS_F_CONTIGUOUS(array) ||
-            PyArray_IS_C_CONTIGUOUS(array) ||
-            !PyArray_CompareLists(PyArray_DIMS(array), shape, ndim)) {
+        bool whole = operand->n_code == 0 && PyArray_IS_F_CONTIGUOUS(array) &&
+                     !PyArray_IS_C_CONTIGUOUS(array);
+        if (views[i].ndim != ndim || !PyArray_CompareLists(views[i].dims, shape, ndim) ||
+            !(whole || bcjit_kernel_view_is_fortran(&views[i]))) {
             return false;
         }
         found = true;
@@ -560,33 +631,25 @@ static bool is_fortran(const Kernel *kernel, PyObject *const *args, int ndim, co
 }
 
 /* Strides in the order of the run; 0 if results would not lie in C order, as NumPy's iterator goes by the operands' strides. */
-static int set_strides(Run *run, const Kernel *kernel, PyObject *const *args, int ndim,
-                       const npy_intp *shape)
+static int set_strides(Run *run, const KernelView *view, Operand *operand, int ndim, bool in_order)
 {
-    for (int i = 0; i < kernel->n_operands; i++) {
-        PyArrayObject *array = (PyArrayObject *)args[kernel->operands[i].argument];
-        Operand *operand = &run->operands[i];
-        int missing = ndim - PyArray_NDIM(array);
-        npy_intp before = NPY_MAX_INTP;
-        operand->data = PyArray_BYTES(array);
-        operand->itemsize = kernel->operands[i].itemsize;
-        for (int axis = 0; axis < ndim; axis++) {
-            int from = (run->fortran ? ndim - 1 - axis : axis) - missing;
-            npy_intp stride = 0;
-            if (from >= 0 && PyArray_DIM(array, from) != 1) {
-                stride = PyArray_STRIDE(array, from);
-            }
-            operand->strides[axis] = stride;
-            if (stride != 0) {
-                if (stride < 0 || stride > before) {
-                    return 0;
-                }
-                before = stride;
-            }
-        }
-    }
+    int missing = ndim - view->ndim;
+    npy_intp before = NPY_MAX_INTP;
+    operand->data = view->data;
     for (int axis = 0; axis < ndim; axis++) {
-        run->dims[axis] = shape[run->fortran ? ndim - 1 - axis : axis];
+        int from = run->order[axis] - missing;
+        npy_intp stride = 0;
+        if (from >= 0 && view->dims[from] != 1) {
+            stride = view->strides[from];
+        }
+        operand->strides[axis] = stride;
+        npy_intp size = stride < 0 ? -stride : stride;
+        if (size != 0) {
+            if (in_order && size > before) {
+                return 0;
+            }
+            before = size;
+        }
     }
     return 1;
 }
@@ -600,7 +663,7 @@ static void merge_axes(Run *run, int ndim)
             continue;
         }
         bool merges = last >= 0;
-        for (int i = 0; merges && i < run->n_operands; i++) {
+        for (int i = 0; merges && i < run->n_strided; i++) {
             const npy_intp *strides = run->operands[i].strides;
             merges = strides[last] == strides[axis] * run->dims[axis];
         }
@@ -610,21 +673,22 @@ static void merge_axes(Run *run, int ndim)
         else {
             run->dims[++last] = run->dims[axis];
         }
-        for (int i = 0; i < run->n_operands; i++) {
+        for (int i = 0; i < run->n_strided; i++) {
             run->operands[i].strides[last] = run->operands[i].strides[axis];
         }
     }
     if (last < 0) {                         /* one element */
         run->dims[++last] = 1;
-        for (int i = 0; i < run->n_operands; i++) {
+        for (int i = 0; i < run->n_strided; i++) {
             run->operands[i].strides[last] = 0;
         }
     }
     run->ndim = last + 1;
 }
 
-/* How each operand is read: where it lies, or by blocks that are copied. Returns the bytes for these. */
-static size_t choose_way(Run *run)
+/* How each operand is read: where it lies, or by blocks that are copied. Returns the bytes for these. `streams`: what is computed is
+ * stored block by block. */
+static size_t choose_way(Run *run, bool streams)
 {
     npy_intp width = run->kernel->width, chunk = run->kernel->chunk;
     int inner = run->ndim - 1;
@@ -653,7 +717,7 @@ static size_t choose_way(Run *run)
         whole = whole && operand->whole;
         rows = rows && (operand->strides[inner] == operand->itemsize || operand->strides[inner] == 0);
     }
-    run->by_rows = !whole && rows && run->ndim > 1 && run->dims[inner] >= SHORT_ROW &&
+    run->by_rows = !streams && !whole && rows && run->ndim > 1 && run->dims[inner] >= SHORT_ROW &&
                    run->dims[inner] >= width && run->dims[inner] <= LONG_ROW;
     for (int i = 0; i < run->n_operands; i++) {
         Operand *operand = &run->operands[i];
@@ -706,8 +770,13 @@ static int compute_alike(Kernel *kernel, PyObject *const *args, PyArrayObject **
         }
     }
     npy_intp total = 1;
+    bool thin = false;
     for (int axis = 0; axis < ndim; axis++) {
         total *= PyArray_DIM(first, axis);
+        thin = thin || PyArray_DIM(first, axis) == 1;
+    }
+    if (thin && !(flags & NPY_ARRAY_C_CONTIGUOUS)) {
+        return 2;
     }
     if (ndim < 1 || total < 1 || total >= WITHOUT_GIL || !(flags & NPY_ARRAY_ALIGNED) ||
         !(flags & (NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS))) {
@@ -770,11 +839,12 @@ static int compute_alike(Kernel *kernel, PyObject *const *args, PyArrayObject **
 
 static int compute(Kernel *kernel, PyObject *const *args, PyArrayObject **results)
 {
-    int alike = compute_alike(kernel, args, results);
+    int alike = kernel->is_plain ? compute_alike(kernel, args, results) : 2;
     if (alike != 2) {
         return alike;
     }
     npy_intp shape[MAX_DIMS];
+    KernelView views[KERNEL_OPERANDS + 1];
     Run run;
     for (int i = 0; i < kernel->n_operands; i++) {
         const KernelOperand *expected = &kernel->operands[i];
@@ -784,7 +854,7 @@ static int compute(Kernel *kernel, PyObject *const *args, PyArrayObject **result
         }
         PyArrayObject *array = (PyArrayObject *)value;
         if (PyArray_TYPE(array) != expected->type || !PyArray_ISALIGNED(array) ||
-            !PyArray_ISNOTSWAPPED(array)) {
+            !PyArray_ISNOTSWAPPED(array) || !bcjit_kernel_view(expected, args, &views[i])) {
             return 0;
         }
     }
@@ -794,38 +864,70 @@ static int compute(Kernel *kernel, PyObject *const *args, PyArrayObject **result
             return 0;
         }
     }
-    int ndim = common_shape(kernel, args, shape);
+    int ndim = common_shape(kernel, views, shape);
     if (ndim < 1) {
         return 0;                           /* NumPy gives scalars there */
     }
+    KernelView *to = kernel->writes ? &views[kernel->n_operands] : NULL;
+    int n_new = kernel->n_results - kernel->writes;
+    if (to != NULL && (Py_TYPE(args[kernel->destination.argument]) != &PyArray_Type ||
+                       !bcjit_kernel_destination(kernel, args, to) ||
+                       !bcjit_kernel_fits(to, &ndim, shape, n_new > 0))) {
+        return 0;
+    }
     run.kernel = kernel;
     run.n_operands = kernel->n_operands;
+    run.n_strided = kernel->n_operands + kernel->writes;
     run.n_results = kernel->n_results;
     run.flags = 0;
-    run.fortran = ndim > 1 && is_fortran(kernel, args, ndim, shape);
-    if (!set_strides(&run, kernel, args, ndim, shape)) {
-        return 0;
+    bool fortran = n_new > 0 && ndim > 1 && is_fortran(kernel, args, views, ndim, shape);
+    for (int axis = 0; axis < ndim; axis++) {
+        run.order[axis] = fortran ? ndim - 1 - axis : axis;
+        if (fortran && shape[axis] == 1) {
+            return 0;                       /* where NumPy casts, axes of one element come first, else not */
+        }
+    }
+    if (n_new == 0) {
+        bcjit_kernel_order(to, run.order);
+    }
+    for (int axis = 0; axis < ndim; axis++) {
+        run.dims[axis] = shape[run.order[axis]];
+    }
+    for (int i = 0; i < run.n_strided; i++) {
+        bool in_order = n_new > 0 && i < run.n_operands;
+        run.operands[i].itemsize = i < run.n_operands ? kernel->operands[i].itemsize
+                                                      : kernel->destination.itemsize;
+        if (!set_strides(&run, &views[i], &run.operands[i], ndim, in_order)) {
+            return 0;
+        }
     }
     run.total = PyArray_MultiplyList(shape, ndim);
     for (int i = 0; i < kernel->n_results; i++) {
-        results[i] = new_result(kernel, i, ndim, shape, run.fortran);
+        run.result_size[i] = kernel->results[i].itemsize;
+        if (i == n_new) {
+            break;
+        }
+        results[i] = new_result(kernel, i, ndim, shape, fortran);
         if (results[i] == NULL) {
             return -1;
         }
         run.results[i] = PyArray_BYTES(results[i]);
-        run.result_size[i] = kernel->results[i].itemsize;
     }
     if (run.total == 0) {
         return 1;
     }
     merge_axes(&run, ndim);
-    size_t room = choose_way(&run), got = 0;
+    bool streams = to != NULL && !kernel->checks_flags && is_apart(&run);
+    size_t room = choose_way(&run, streams), stored = 0, got = 0;
     size_t fixed = (size_t)(kernel->scratch + kernel->padding), stride = fixed + room;
     int threads = run.total < WITHOUT_GIL ? 1 : bcjit_pool_threads();
     if (threads < 0) {
         return -1;
     }
-    char *memory = scratch_take((size_t)threads * stride + 64, &got);
+    if (to != NULL) {
+        stored = (size_t)((streams ? kernel->chunk : run.total) * run.result_size[n_new]);
+    }
+    char *memory = scratch_take((size_t)threads * stride + stored + 64, &got);
     if (memory == NULL) {
         PyErr_NoMemory();
         return -1;
@@ -836,23 +938,36 @@ static int compute(Kernel *kernel, PyObject *const *args, PyArrayObject **result
             run.operands[i].buffer = scratch + fixed + ((npy_uintp)run.operands[i].buffer - 1);
         }
     }
-    int done = run_all(kernel, &run, scratch, stride, threads) < 0 ? -1 : 1;
-    scratch_give(memory, got);
-    if (done < 0) {
-        return -1;
+    if (to != NULL) {
+        run.results[n_new] = scratch + (size_t)threads * stride;
     }
-    if (PyErr_Occurred()) {                 /* a loop of NumPy's took the GIL to say so */
+    int done = 1;
+    if (streams) {
+        run_streamed(&run, run.results[n_new], scratch);
+    }
+    else {
+        done = run_all(kernel, &run, scratch, stride, threads) < 0 ? -1 : 1;
+    }
+    if (done > 0 && !streams && PyErr_Occurred()) { /* a loop of NumPy's took the GIL to say so */
         PyErr_Clear();
-        return 0;
+        done = 0;
     }
-    if ((run.flags & KERNEL_INVALID) && kernel->checks_flags > 1) {
-        return 0;                           /* a float beyond an integer's range: what that gives is NumPy's to say */
+    if (done > 0 && (run.flags & KERNEL_INVALID) && kernel->checks_flags > 1) {
+        done = 0;                           /* a float beyond an integer's range: what that gives is NumPy's to say */
     }
-    if (run.flags != 0 && kernel->checks_flags) {
+    if (done > 0 && run.flags != 0 && kernel->checks_flags) {
         int matter = flags_matter(run.flags);
-        return matter < 0 ? -1 : !matter;
+        done = matter < 0 ? -1 : !matter;
     }
-    return 1;
+    if (done > 0 && to != NULL && !streams) {
+        const Operand *place = &run.operands[run.n_operands];
+        KernelView merged = {.data = place->data, .ndim = run.ndim};
+        memcpy(merged.dims, run.dims, sizeof(merged.dims));
+        memcpy(merged.strides, place->strides, sizeof(merged.strides));
+        bcjit_kernel_store(&merged, run.results[n_new], run.result_size[n_new]);
+    }
+    scratch_give(memory, got);
+    return done;
 }
 
 /* ---- Kernel ---------------------------------------------------------------------------------- */
@@ -868,16 +983,18 @@ static PyObject *Kernel_call(PyObject *self, PyObject *const *args, size_t nargs
         kernel->calls++;
         int done = compute(kernel, args, results);
         if (done > 0) {
-            if (kernel->n_results == 1) {
-                return (PyObject *)results[0];
+            int n_new = kernel->n_results - kernel->writes, n = n_new + kernel->n_handed;
+            if (n == 1) {
+                return n_new == 1 ? (PyObject *)results[0] : Py_NewRef(Py_None);
             }
-            PyObject *all = PyTuple_New(kernel->n_results);
-            for (int i = 0; i < kernel->n_results; i++) {
+            PyObject *all = PyTuple_New(n);
+            for (int i = 0; i < n; i++) {
+                PyObject *one = i < n_new ? (PyObject *)results[i] : Py_NewRef(Py_None);
                 if (all == NULL) {
-                    Py_DECREF(results[i]);
+                    Py_DECREF(one);
                 }
                 else {
-                    PyTuple_SET_ITEM(all, i, (PyObject *)results[i]);
+                    PyTuple_SET_ITEM(all, i, one);
                 }
             }
             return all;
@@ -900,6 +1017,26 @@ static PyObject *Kernel_call(PyObject *self, PyObject *const *args, size_t nargs
     return PyObject_Vectorcall(kernel->fallback, args, given, kwnames);
 }
 
+static int read_operand(const Kernel *kernel, KernelOperand *operand, PyObject *given)
+{
+    PyObject *code = NULL;                  /* none for the argument itself */
+    if (!PyArg_ParseTuple(given, "ii|O!", &operand->argument, &operand->type, &PyTuple_Type, &code) ||
+        (code != NULL && bcjit_kernel_read_code(operand, code) < 0)) {
+        return -1;
+    }
+    PyArray_Descr *descr = PyArray_DescrFromType(operand->type);
+    if (descr == NULL) {
+        return -1;
+    }
+    operand->itemsize = PyDataType_ELSIZE(descr);
+    Py_DECREF(descr);
+    if (operand->argument < 0 || operand->argument >= kernel->n_arguments) {
+        PyErr_SetString(PyExc_ValueError, "Kernel: no such argument");
+        return -1;
+    }
+    return 0;
+}
+
 static int read_operands(Kernel *kernel, PyObject *given)
 {
     Py_ssize_t n = PyTuple_GET_SIZE(given);
@@ -908,23 +1045,11 @@ static int read_operands(Kernel *kernel, PyObject *given)
         return -1;
     }
     for (Py_ssize_t i = 0; i < n; i++) {
-        KernelOperand *operand = &kernel->operands[i];
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(given, i), "ii", &operand->argument,
-                              &operand->type)) {
-            return -1;
-        }
-        PyArray_Descr *descr = PyArray_DescrFromType(operand->type);
-        if (descr == NULL) {
-            return -1;
-        }
-        operand->itemsize = PyDataType_ELSIZE(descr);
-        Py_DECREF(descr);
-        if (operand->argument < 0 || operand->argument >= kernel->n_arguments) {
-            PyErr_SetString(PyExc_ValueError, "Kernel: no such argument");
+        kernel->n_operands = (int)i + 1;
+        if (read_operand(kernel, &kernel->operands[i], PyTuple_GET_ITEM(given, i)) < 0) {
             return -1;
         }
     }
-    kernel->n_operands = (int)n;
     for (int i = 0; i < kernel->n_operands; i++) {
         kernel->sizes[i] = kernel->operands[i].itemsize;
     }
@@ -1007,15 +1132,16 @@ static PyObject *Kernel_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 {
     static char *names[] = {"run", "owner", "fallback", "n_arguments", "n_fallback", "operands", "scalars",
                             "results", "loops", "width", "block", "scratch", "checks_flags",
-                            "warns_here", NULL};
+                            "warns_here", "destination", "n_handed", NULL};
     PyObject *address, *owner, *fallback, *operands, *scalars, *results, *loops;
-    int n_arguments, n_fallback, checks_flags, warns_here;
+    PyObject *destination = Py_None;
+    int n_arguments, n_fallback, checks_flags, warns_here, n_handed = 0;
     Py_ssize_t width, block, scratch;
     if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "O!OOiiO!O!O!O!nnnip:Kernel", names, &PyLong_Type, &address, &owner,
+            args, kwargs, "O!OOiiO!O!O!O!nnnip|Oi:Kernel", names, &PyLong_Type, &address, &owner,
             &fallback, &n_arguments, &n_fallback, &PyTuple_Type, &operands, &PyTuple_Type, &scalars,
             &PyTuple_Type, &results, &PyTuple_Type, &loops, &width, &block, &scratch,
-            &checks_flags, &warns_here)) {
+            &checks_flags, &warns_here, &destination, &n_handed)) {
         return NULL;
     }
     if (n_fallback < 0 || n_fallback > n_arguments || width < 1 || block < width || scratch < 0 || !PyCallable_Check(fallback)) {
@@ -1037,10 +1163,13 @@ static PyObject *Kernel_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     kernel->scratch = (scratch + 63) & ~(npy_intp)63;
     kernel->checks_flags = (char)(checks_flags > 1 ? 2 : checks_flags != 0);
     kernel->warns_here = (char)warns_here;
+    kernel->writes = destination != Py_None;
+    kernel->n_handed = n_handed;
     kernel->run = (kernel_run)(npy_uintp)PyLong_AsVoidPtr(address);
     if (kernel->run == NULL || read_operands(kernel, operands) < 0 ||
         read_scalars(kernel, scalars) < 0 || read_results(kernel, results) < 0 ||
-        read_loops(kernel, loops) < 0) {
+        read_loops(kernel, loops) < 0 ||
+        (kernel->writes && read_operand(kernel, &kernel->destination, destination) < 0)) {
         if (!PyErr_Occurred()) {
             PyErr_SetString(PyExc_ValueError, "Kernel: no machine code");
         }
@@ -1051,6 +1180,10 @@ static PyObject *Kernel_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
         kernel->padding += kernel->width * kernel->sizes[i];
     }
     kernel->padding = (kernel->padding + 127) & ~(npy_intp)63;
+    kernel->is_plain = !kernel->writes;
+    for (int i = 0; i < kernel->n_operands; i++) {
+        kernel->is_plain = kernel->is_plain && kernel->operands[i].n_code == 0;
+    }
     return (PyObject *)kernel;
 }
 
@@ -1078,6 +1211,10 @@ static void Kernel_dealloc(Kernel *self)
     for (int i = 0; i < self->n_scalars; i++) {
         Py_XDECREF(self->scalars[i].numpy_type);
     }
+    for (int i = 0; i < self->n_operands; i++) {
+        PyMem_Free(self->operands[i].code);
+    }
+    PyMem_Free(self->destination.code);
     PyMem_Free(self->loops);
     Kernel_clear(self);
     Py_TYPE(self)->tp_free((PyObject *)self);

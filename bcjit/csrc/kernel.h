@@ -22,11 +22,23 @@ enum { KERNEL_DIVIDE = 1, KERNEL_OVER = 2, KERNEL_UNDER = 4, KERNEL_INVALID = 8 
 typedef void (*kernel_run)(char *const *data, const char *scalars, void *const *loops, npy_intp n,
                            char *scratch);
 
+/* Of operands; what has more axes is left to NumPy. */
+enum { KERNEL_DIMS = 16 };
+
 typedef struct {
     int argument;
     int type;
     npy_intp itemsize;
+    npy_intp *code;                         /* which view of the argument it is: see kernel_views.c */
+    Py_ssize_t n_code;                      /* 0: the argument itself */
 } KernelOperand;
+
+/* Where the elements of an operand lie. */
+typedef struct {
+    char *data;
+    int ndim;
+    npy_intp dims[KERNEL_DIMS], strides[KERNEL_DIMS];
+} KernelView;
 
 typedef struct {
     int argument;
@@ -52,6 +64,10 @@ typedef struct {
     npy_intp sizes[KERNEL_OPERANDS + KERNEL_RESULTS]; /* of elements: operands, then results */
     char checks_flags;                      /* 2: NumPy does it again wherever the invalid flag is up */
     char warns_here;
+    char writes;                            /* the last result goes into an array that is there */
+    int n_handed;                           /* Nones given back for what is done then: see kernel_writes.c */
+    char is_plain;                          /* no views, no writes */
+    KernelOperand destination;
     char off;
     Py_ssize_t calls, fell_back;
     double pace;                            /* nanoseconds of one thread for an element, as measured last; 0: not yet */
@@ -67,5 +83,19 @@ void scratch_give(char *memory, size_t size);
 void copy_strided(char *to, const char *from, npy_intp stride, npy_intp n, npy_intp itemsize);
 int store_scalar(char *to, PyObject *value, const KernelScalar *scalar);
 int bcjit_reduce_init(PyObject *module);
+
+/* kernel_views.c. 1: done; 0: it is not what the kernel is for. */
+int bcjit_kernel_view(const KernelOperand *operand, PyObject *const *args, KernelView *view);
+int bcjit_kernel_read_code(KernelOperand *operand, PyObject *given);
+/* Whether NumPy would lay out what is computed of arrays like this one as Fortran has it, by their strides alone. */
+bool bcjit_kernel_view_is_fortran(const KernelView *view);
+
+/* kernel_writes.c */
+int bcjit_kernel_destination(const Kernel *kernel, PyObject *const *args, KernelView *view);
+bool bcjit_kernel_fits(const KernelView *to, int *ndim, npy_intp *shape, bool exactly);
+void bcjit_kernel_order(const KernelView *view, int *order);
+void bcjit_kernel_store_row(char *to, npy_intp stride, const char *from, npy_intp n,
+                            npy_intp itemsize);
+void bcjit_kernel_store(const KernelView *to, const char *from, npy_intp itemsize);
 
 #endif

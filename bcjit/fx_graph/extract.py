@@ -161,6 +161,8 @@ def _copy(
             line=node.line,
             name=node.name,
         )
+    if node.unless_done is not None:
+        made.call_unless_done(copied, mapping[node.unless_done])
     copied.escapes = node.escapes
     copied.temporaries = node.temporaries
     # What is written that was made before the part is seen from it.

@@ -426,6 +426,12 @@ class Graph:
         _hand_over(node)
         self._edits += 1
 
+    def call_unless_done(self, node: Node, done: Node) -> None:
+        """Have a call made only where the value of another node is not None: see `Node.unless_done`."""
+        node.unless_done = done
+        done.users[node] = None
+        self._edits += 1
+
     def erase(self, node: Node) -> None:
         """Remove a node that nobody uses. InternalError if it has users, is kept, or a symbol is read from it."""
         if node in self.keep:

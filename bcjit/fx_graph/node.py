@@ -76,6 +76,9 @@ class Node:
     # Of a sum or product of arrays as written: which of the two operands nobody else holds. NumPy computes large results into
     # such a temporary, and swaps the operands if only the right one is one. None: it was not asked.
     temporaries: tuple[bool, bool] | None = None
+    # What a kernel leaves to this call: it is made only where the value of that node is not None. Where it is not made its value is what it
+    # writes, or None. Only backends set it, on graphs that they run.
+    unless_done: Node | None = None
     op: object | None = None  # row of the op table, opaque here
     line: SourceLine | None = None  # the user's line
 
@@ -91,7 +94,9 @@ class Node:
 
     @property
     def operands(self) -> tuple[Operand, ...]:
-        """Positional and keyword operands, in order."""
+        """Positional and keyword operands, in order; behind them, whose value says whether the call is made."""
+        if self.unless_done is not None:
+            return (*self.args, *self.kwargs.values(), self.unless_done)
         return (*self.args, *self.kwargs.values())
 
     def uses(self) -> Iterator[Node]:

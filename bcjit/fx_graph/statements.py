@@ -139,6 +139,9 @@ class _Writer:
 
     def _simple(self, graph: Graph, index: int, node: Node) -> None:
         places, renderer = self.places, self.renderer
+        if node.unless_done is not None:
+            self._unless_done(graph, index, node, node.unless_done)
+            return
         value = renderer.effect(node) if node.kind is NodeKind.CALL else None
         if value is not None:
             text = value.text
@@ -198,6 +201,30 @@ class _Writer:
         self._line(f"{name} = {value.text}", node)
         self._line(closing, node)
         return f"return {name}"
+
+    def _unless_done(self, graph: Graph, index: int, node: Node, done: Node) -> None:
+        """Write a call that a kernel may have done already."""
+        places, renderer = self.places, self.renderer
+        test = f"{renderer.operand(done, graph).text} is not None"
+        change = renderer.effect(node)
+        if change is None:
+            value = renderer.expression(node)
+            text = value.text if value.atom else f"({value.text})"
+            if places.binds(node):
+                instead = renderer.operand(node.writes[0] if node.writes else None, graph)
+                text = f"{places.name(node)} = {text} if {test} else {instead.text}"
+            else:
+                text = f"if {test}: {text}"
+            self._need(value, node)
+        else:
+            self._need(change, node)
+            if places.binds(node):
+                left = renderer.operand(node.args[0], graph)
+                self._line(f"{places.name(node)} = {left.text}", node)
+            text = f"if {test}: {change.text}"
+        self._fail(node)
+        self._line(text, node)
+        self._delete(node, graph, index)
 
     # Loops
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import numpy as np
 
 from bcjit import _core
 from bcjit.backends.native.compiled import Compiled, compiled
-from bcjit.backends.native.groups import Group, groups
+from bcjit.backends.native.groups import drafts
+from bcjit.backends.native.outcomes import Group, outcomes
 from bcjit.backends.native.program import Program, flags_that_count, loop_of
 from bcjit.backends.native.reduce_bound import bound_items, constant_of, result_row
 from bcjit.backends.native.reduce_groups import ReduceGroup, reduce_groups
 from bcjit.backends.native.reduce_plan import pieces, plan
 from bcjit.backends.native.scalars import Apply, Element, Item, Leaf, Number
+from bcjit.backends.native.unread import drop_unread
+from bcjit.backends.native.views import View, view_of
+from bcjit.backends.native.writes import Write, drop_own_stores, own_views, write_of
 from bcjit.fx_graph import Graph, Node, map_operand, returning_value
 from bcjit.fx_graph.expressions import warns_here
 from bcjit.fx_graph.extract import copy_graph, extract
@@ -55,15 +59,17 @@ def build(graph: Graph, smallest: int) -> Built:
     """
     origin: dict[Node, Node] = {}
     copy = copy_graph(graph, origin=origin)
+    drop_unread(copy)
     made: list[Compiled] = []
     for one in tuple(copy.nested()):
+        drop_own_stores(one)
         moved: dict[Node, Node] = {}  # results of calls that are in kernels now
         for reducing in reduce_groups(one, copy.equal):
             reduction = _Kernel.with_reductions(one, reducing, moved)
             if reduction is not None:
                 made += reduction.codes
                 moved |= reduction.put(origin)
-        for group in groups(one, copy.equal, smallest):
+        for group in outcomes(one, drafts(one, copy.equal), smallest):
             kernel = _Kernel.of(one, group, moved)
             if kernel is not None:
                 made += kernel.codes
@@ -74,27 +80,24 @@ def build(graph: Graph, smallest: int) -> Built:
 class _Inputs:
     """What a kernel is called with: values of nodes, then sizes; and what its code makes of them."""
 
-    def __init__(self, given: tuple[Node, ...]) -> None:
+    def __init__(self, given: tuple[Node, ...], views: Mapping[Node, View]) -> None:
+        self.views = views
         self.arguments: list[Node | Expr] = list(given)
         self.places: dict[object, int] = {node: i for i, node in enumerate(given)}
         self.operands: dict[object, Element] = {}
         self.numbers: dict[tuple[object, DType], Number] = {}
-        self.operand_rows: list[tuple[int, int]] = []
+        self.operand_rows: list[tuple[int, int, tuple[int, ...]]] = []
         self.number_rows: list[tuple[int, int, bool]] = []
 
     def item(self, leaf: Leaf) -> Item:
         """Return what a leaf is in the kernel."""
-        if leaf.source not in self.places:  # a size
-            self.places[leaf.source] = len(self.arguments)
-            self.arguments.append(cast("Expr", leaf.source))
-        assert leaf.dtype is not None
-        place = self.places[leaf.source]
+        view = self.views.get(leaf.source) if isinstance(leaf.source, Node) else None
+        if view is not None:
+            return self.element(view, leaf.dtype)
+        place = self.place(cast("Node | Expr", leaf.source))
         meta = leaf.source.meta[0] if isinstance(leaf.source, Node) else None
         if isinstance(meta, ArrayMeta) and not meta.is_scalar:
-            if leaf.source not in self.operands:
-                self.operands[leaf.source] = Element(len(self.operands), leaf.dtype)
-                self.operand_rows.append((place, leaf.dtype.num))
-            return self.operands[leaf.source]
+            return self._element(place, (), leaf.dtype)
         key = leaf.source, leaf.dtype
         if key not in self.numbers:
             self.numbers[key] = Number(len(self.numbers), leaf.dtype)
@@ -102,6 +105,28 @@ class _Inputs:
                 (place, leaf.dtype.num, meta is not None and isinstance(meta, ArrayMeta))
             )
         return self.numbers[key]
+
+    def place(self, source: Node | Expr) -> int:
+        """Return which argument something is; a size becomes one."""
+        if source not in self.places:
+            self.places[source] = len(self.arguments)
+            self.arguments.append(source)
+        return self.places[source]
+
+    def row(self, view: View, dtype: DType) -> tuple[int, int, tuple[int, ...]]:
+        """Return how the kernel finds a view."""
+        return self.place(view.base), dtype.num, view.code(self.place)
+
+    def element(self, view: View, dtype: DType) -> Element:
+        """Return an element of a view."""
+        return self._element(self.place(view.base), view.code(self.place), dtype)
+
+    def _element(self, place: int, code: tuple[int, ...], dtype: DType) -> Element:
+        key = place, code
+        if key not in self.operands:
+            self.operands[key] = Element(len(self.operands), dtype)
+            self.operand_rows.append((place, dtype.num, code))
+        return self.operands[key]
 
 
 @dataclass(slots=True, eq=False)
@@ -117,8 +142,13 @@ class _Kernel:
     @classmethod
     def of(cls, graph: Graph, group: Group, moved: dict[Node, Node]) -> _Kernel | None:
         """Return the kernel of a group, None where it has more of something than a kernel can have."""
-        taken = extract(graph, group.nodes, group.results)
-        inputs = _Inputs(taken.inputs)
+        write = None if group.write is None else write_of(group.write.node)
+        views = {node: view for node in group.views if (view := view_of(node)) is not None}
+        inside = {*group.nodes, *(node for view in views.values() for node in view.nodes)}
+        calls = [node for node in graph.nodes if node in inside]
+        returned = (*group.results, *group.handed)
+        taken = extract(graph, calls, returned)
+        inputs = _Inputs(taken.inputs, views)
         items: dict[Node, Item] = {}
         memo: dict[Item, Item] = {}
 
@@ -139,29 +169,34 @@ class _Kernel:
 
         for node in group.nodes:
             items[node] = bound(group.items[node])
-        results = tuple(items[node] for node in group.results)
-        if len(results) > _RESULTS or not _fits(inputs):
+        results = [items[node] for node in group.results]
+        if write is not None:
+            views |= own_views(write)
+            results.append(bound(write.item))
+        if len(returned) > _RESULTS or not _fits(inputs):
             return None
         program = Program(
-            results,
+            tuple(results),
             tuple(element.dtype for element in inputs.operands.values()),
             tuple(number.dtype for number in inputs.numbers.values()),
         )
         code = compiled(program)
         fallback: Callable[..., object] = taken.graph.to_callable()
-        if len(results) == 1:
+        if len(returned) == 1:
             fallback = _single(fallback)
         loops = [
             address
             for item in program.by_loop
             for address in cast("tuple[int, int]", loop_of(item.function, item.dtypes))
         ]
+        to = None if write is None else inputs.row(write.to, write.item.dtype)
         target = _core.Kernel(
             code.loaded.address, code.loaded.library, fallback, len(inputs.arguments), len(taken.inputs),
             tuple(inputs.operand_rows), tuple(inputs.number_rows),
             tuple(item.dtype.num for item in results), tuple(loops), code.width,
             code.block, code.scratch, max(map(flags_that_count, program.items)),
-            all(not node.can_fail or warns_here(node) for node in group.nodes),
+            all(not node.can_fail or warns_here(node) for node in calls),
+            to, len(group.handed),
         )  # fmt: skip
         return cls(graph, group, tuple(inputs.arguments), target, (code,))
 
@@ -171,7 +206,7 @@ class _Kernel:
     ) -> _Kernel | None:
         """Return the kernel of a group with reductions, None where there is none."""
         taken = extract(graph, group.nodes, group.results)
-        inputs = _Inputs(taken.inputs)
+        inputs = _Inputs(taken.inputs, {})
         items = bound_items(group, inputs.item, lambda source: moved.get(source, source))
         assert group.axes is not None
         found = plan(
@@ -186,7 +221,7 @@ class _Kernel:
         target = _core.ReduceKernel(
             fallback, len(inputs.arguments), len(taken.inputs), len(group.shape), group.axes[0],
             len(group.axes), pieces(),
-            tuple((*row, i in found.folded) for i, row in enumerate(inputs.operand_rows)),
+            tuple((*row[:2], i in found.folded) for i, row in enumerate(inputs.operand_rows)),
             tuple(inputs.number_rows), found.bigs, found.smalls, found.phases,
             tuple(
                 (place, *result_row(node, len(group.shape)))
@@ -196,13 +231,23 @@ class _Kernel:
         )  # fmt: skip
         return cls(graph, group, tuple(inputs.arguments), target, found.codes)
 
+    @property
+    def write(self) -> Write | None:
+        """The write that it does."""
+        return self.group.write if isinstance(self.group, Group) else None
+
+    @property
+    def handed(self) -> tuple[Node, ...]:
+        """What it gives only where it has not done the write."""
+        return self.group.handed if isinstance(self.group, Group) else ()
+
     def put(self, origin: dict[Node, Node]) -> dict[Node, Node]:
         """Have the graph call the kernel instead: as its first call, which keeps its place and what a failure there means.
 
         Returns what gives each result now.
         """
         graph, (first, *others) = self.graph, self.group.nodes
-        results = self.group.results
+        results = (*self.group.results, *self.handed)
         metas = tuple(node.meta[0] for node in results)
         can_fail = any(node.can_fail for node in self.group.nodes)
         after = self._place()
@@ -240,10 +285,42 @@ class _Kernel:
         if multi:
             graph.keep.discard(first)
         self._move(first, after, list(made.values()) if multi else [])
+        self._leave_write(first, made)
+        self._erase_views(origin)
         return made
+
+    def _leave_write(self, kernel: Node, made: dict[Node, Node]) -> None:
+        """Have the write made where the kernel has not done it."""
+        graph, group, write = self.graph, self.group, self.write
+        if write is None:
+            return
+        assert isinstance(group, Group)
+        done = made[self.handed[0]]
+        graph.call_unless_done(write.node, done)
+        kernel.writes, kernel.visible = (write.to.base,), write.node.visible
+        rest = [node for node in graph.nodes if node not in group.lazy]
+        at = rest.index(write.node)
+        graph.reorder([*rest[:at], *group.lazy, *rest[at:]])
+        for node in group.lazy:
+            graph.call_unless_done(node, done)
+
+    def _erase_views(self, origin: dict[Node, Node]) -> None:
+        """Drop the views that nobody else needs; nothing of what they are made of is left to fail."""
+        graph = self.graph
+        read_from = {node for node, _ in graph.symbols.values()}
+        queue = list(self.group.views) if isinstance(self.group, Group) else []
+        while queue:
+            node = queue.pop()
+            if node.users or node in graph.keep or node in read_from or view_of(node) is None:
+                continue
+            queue += [one for one in node.uses() if one in graph.nodes]
+            graph.erase(node)
+            origin.pop(node, None)
 
     def _place(self) -> Node:
         """Return the node before which the kernel stands: behind all that it takes, and not before its first call."""
+        if self.write is not None:
+            return self.write.node
         nodes = self.graph.nodes
         inside = set(self.group.nodes)
         needed = {node for node in self.arguments if isinstance(node, Node)}

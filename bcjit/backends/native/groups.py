@@ -6,12 +6,13 @@ them. A group is computed where its last operand is there: what fails between tw
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from bcjit.backends.native.program import can_compute
 from bcjit.backends.native.scalars import Item
 from bcjit.backends.native.tracing import traced
+from bcjit.backends.native.views import View, view_of
 from bcjit.backends.native.waiting import Waiting
 from bcjit.dims import DimLike, Symbol, substitute
 from bcjit.fx_graph import Graph, Node, NodeKind
@@ -21,22 +22,29 @@ from bcjit.records import dataclass
 if TYPE_CHECKING:
     from bcjit.dims import Dim
 
-__all__ = ["Group", "between_effects", "groups", "shape_of"]
+__all__ = ["Draft", "between_effects", "drafts", "shape_of"]
 
 # More calls would take long to compile, and there are only so many registers.
 LARGEST: Final = 128
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Group:
+class Draft:
     """Calls in the order of the graph."""
 
     nodes: tuple[Node, ...]
     items: dict[Node, Item]
-    results: tuple[Node, ...]  # those that something else needs
+    views: tuple[Node, ...]  # operands that the kernel makes itself
+    effect: Node | None  # the call with an effect behind the stretch of these
+
+    @property
+    def size(self) -> int:
+        """How many calls the kernel saves, or one."""
+        stored = self.effect is not None and any(one in self.nodes for one in self.effect.uses())
+        return len(self.nodes) + len(self.views) + stored
 
 
-def groups(graph: Graph, equal: Mapping[Symbol, Dim], smallest: int) -> list[Group]:
+def drafts(graph: Graph, equal: Mapping[Symbol, Dim]) -> list[Draft]:
     """Return the groups of one graph, not of its bodies.
 
     Parameters
@@ -45,24 +53,30 @@ def groups(graph: Graph, equal: Mapping[Symbol, Dim], smallest: int) -> list[Gro
         The graph.
     equal
         What is known of the symbols of its shapes.
-    smallest
-        Calls in a group at least.
     """
-    found: list[Group] = []
-    for run in between_effects(graph):
-        found += _of_run(graph, run, equal, smallest)
+    found: list[Draft] = []
+    for run, effect in _stretches(graph):
+        found += _of_run(graph, run, effect, equal)
     return found
 
 
 def between_effects(graph: Graph) -> list[list[Node]]:
     """Return the stretches of calls between which something is written, drawn or done once."""
-    runs: list[list[Node]] = [[]]
+    return [run for run, _ in _stretches(graph)]
+
+
+def _stretches(graph: Graph) -> list[tuple[list[Node], Node | None]]:
+    """Return the stretches, each with the call with an effect behind it."""
+    runs: list[tuple[list[Node], Node | None]] = []
+    run: list[Node] = []
     for node in graph.nodes:
         if node.has_effect or node.bodies or _is_done_once(node):
-            runs.append([])
+            runs.append((run, node if node.has_effect and not node.bodies else None))
+            run = []
         elif node.kind is NodeKind.CALL:
-            runs[-1].append(node)
-    return [run for run in runs if run]
+            run.append(node)
+    runs.append((run, None))
+    return [(run, effect) for run, effect in runs if run]
 
 
 def _is_done_once(node: Node) -> bool:
@@ -74,8 +88,8 @@ def _is_done_once(node: Node) -> bool:
 
 
 def _of_run(
-    graph: Graph, run: Sequence[Node], equal: Mapping[Symbol, Dim], smallest: int
-) -> list[Group]:
+    graph: Graph, run: Sequence[Node], effect: Node | None, equal: Mapping[Symbol, Dim]
+) -> list[Draft]:
     items: dict[Node, Item] = {}
     shapes: dict[Node, tuple[DimLike, ...]] = {}
     for node in run:
@@ -86,6 +100,7 @@ def _of_run(
             items[node] = item
             shapes[node] = shape_of(node, equal)
     place = {node: i for i, node in enumerate(run)}
+    views = _views(items, place)
     of: dict[Node, int] = {}  # group of each call
     members: list[list[Node]] = []
     takes: list[set[Node]] = []  # what the calls of each group use
@@ -95,16 +110,17 @@ def _of_run(
         waiting.add(node, used)
         if node not in items:
             continue
-        joined = _joined(node, used, of, members, takes, shapes, waiting)
+        taken = _taken(node, views)
+        joined = _joined(node, used, of, members, takes, taken, shapes, waiting)
         if joined is None:
             of[node] = len(members)
             members.append([node])
-            takes.append(set(node.uses()))
+            takes.append(taken)
         else:
             of[node] = joined
             waiting.unite(members[joined][0], node)
             members[joined].append(node)
-            takes[joined].update(node.uses())
+            takes[joined] |= taken
             for index in sorted({of[one] for one in used if one in of} - {joined}):
                 one, other = members[joined], members[index]
                 if _are_one(one, other, shapes, waiting):
@@ -113,20 +129,11 @@ def _of_run(
                     members[joined] = sorted((*one, *other), key=place.__getitem__)
                     of |= dict.fromkeys(other, joined)
                     members[index] = []
-    needed = {node for node, _ in graph.symbols.values()}
     made = []
-    for nodes in members:
-        if len(nodes) < max(smallest, 1):
-            continue
-        inside = set(nodes)
-        results = tuple(
-            node
-            for node in nodes
-            if node in graph.keep
-            or node in needed
-            or any(user not in inside for user in node.users)
-        )
-        made.append(Group(tuple(nodes), {node: items[node] for node in nodes}, results))
+    for nodes in filter(None, members):
+        made_inside = tuple(dict.fromkeys(v for node in nodes for v in node.uses() if v in views))
+        of_nodes = {node: items[node] for node in nodes}
+        made.append(Draft(tuple(nodes), of_nodes, made_inside, effect))
     return made
 
 
@@ -146,13 +153,14 @@ def _joined(
     of: dict[Node, int],
     members: list[list[Node]],
     takes: list[set[Node]],
+    taken: set[Node],
     shapes: Mapping[Node, tuple[DimLike, ...]],
     waiting: Waiting[Node],
 ) -> int | None:
     """Return the group that a call joins: one whose results it uses, else one that uses the same operands."""
     candidates = [of[one] for one in used if one in of]
     for index in range(len(members) - 1, max(len(members) - 5, -1), -1):
-        if index not in candidates and not takes[index].isdisjoint(node.uses()):
+        if index not in candidates and not takes[index].isdisjoint(taken):
             candidates.append(index)
     for index in candidates:
         group = members[index]
@@ -173,3 +181,26 @@ def _are_one(
     if len(group) + len(other) > LARGEST or shapes[group[0]] != shapes[other[0]]:
         return False
     return waiting.can_unite(group[0], other[0])
+
+
+def _views(nodes: Iterable[Node], place: dict[Node, int]) -> dict[Node, View]:
+    """Return the operands that a kernel can make itself.
+
+    What may fail, and elements, which are read when the call is made, must be of the same stretch.
+    """
+    found: dict[Node, View] = {}
+    for operand in dict.fromkeys(used for node in nodes for used in node.uses()):
+        view = view_of(operand)
+        if view is not None and all(
+            node in place or (node.alias == "view" and not node.can_fail) for node in view.nodes
+        ):
+            found[operand] = view
+    return found
+
+
+def _taken(node: Node, views: dict[Node, View]) -> set[Node]:
+    """Return what a call in a kernel takes: of a view its array."""
+    found: set[Node] = set()
+    for used in node.uses():
+        found.update(views[used].reads if used in views else (used,))
+    return found

@@ -13,7 +13,7 @@ from typing import Final, cast
 import numpy as np
 
 from bcjit.backends.native.scalars import Apply, Constant, DType, Fold, Item, Leaf, Spread
-from bcjit.backends.native.tracing import _NotElementwise, _Traced, _Tracer
+from bcjit.backends.native.tracing import NotElementwise, Tracer, _Traced
 from bcjit.dims import Expr, Relation, product, symbols
 from bcjit.fx_graph import Node, NodeKind, map_operand
 from bcjit.meta import ArrayMeta, ScalarMeta
@@ -60,7 +60,7 @@ def traced_reduction(node: Node) -> Reduction | None:
         if not isinstance(leaf, Node):
             return leaf
         if leaf is not source:
-            raise _NotElementwise
+            raise NotElementwise
         if leaf not in leaves:
             dtype = cast("ArrayMeta", leaf.meta[0]).dtype
             leaves[leaf] = _Elements(shape, dtype, "same", item=Leaf(leaf, dtype))
@@ -72,7 +72,7 @@ def traced_reduction(node: Node) -> Reduction | None:
         expand = node.op.spelling(cast("Callable[..., object]", node.target)).expand
         bound = declared(expand).bind(emitter, *args, **kwargs)
         result = expand(*bound.args, **bound.kwargs)
-    except (_NotElementwise, OpFailure):
+    except (NotElementwise, OpFailure):
         return None
     if not isinstance(result, _Folded) or emitter.axes is None:
         return None
@@ -116,7 +116,7 @@ class _Folded(_Traced):
     """A value with an element for each result."""
 
 
-class _ReductionTracer(_Tracer):
+class _ReductionTracer(Tracer):
     """Keeps what Map and Reduce compute of one array, and refuses all else."""
 
     def __init__(self, shape: Shape) -> None:
@@ -150,7 +150,7 @@ class _ReductionTracer(_Tracer):
         if not isinstance(operand, _Folded):
             return operand
         if len(operand.shape) not in (0, len(self.shape)):
-            raise _NotElementwise
+            raise NotElementwise
         assert operand.item is not None
         return _Elements(self.shape, operand.dtype, item=Spread(operand.item))
 
@@ -165,7 +165,7 @@ class _ReductionTracer(_Tracer):
     ) -> Value:
         """See `Emitter.reduce`."""
         if not isinstance(value, _Elements) or initial is not None or mask is not None:
-            raise _NotElementwise
+            raise NotElementwise
         assert value.item is not None
         item = _as_folded(function, value.item, dtype)
         return self._folded(Fold(function.name, function, dtype, item), value.shape, axes)
@@ -173,7 +173,7 @@ class _ReductionTracer(_Tracer):
     def arg_reduce(self, name: str, value: Value, axis: int) -> Value:  # type: ignore[override]  # as above
         """See `Emitter.arg_reduce`."""
         if not isinstance(value, _Elements):
-            raise _NotElementwise
+            raise NotElementwise
         assert value.item is not None
         axes = (axis,) if len(value.shape) == len(self.shape) else tuple(range(len(self.shape)))
         return self._folded(Fold(name, None, INTP, value.item), self.shape, axes)
@@ -181,7 +181,7 @@ class _ReductionTracer(_Tracer):
     def _folded(self, fold: Fold, shape: Shape, axes: tuple[int, ...]) -> Value:
         axes = tuple(sorted(axes))
         if not axes or axes != tuple(range(axes[0], axes[-1] + 1)) or self.axes not in (None, axes):
-            raise _NotElementwise
+            raise NotElementwise
         self.axes = axes
         rest = tuple(dim for axis, dim in enumerate(shape) if axis not in axes)
         return _Folded(rest, fold.dtype, item=fold)
@@ -193,10 +193,10 @@ class _ReductionTracer(_Tracer):
         if isinstance(value, _Elements) and isinstance(how, Reshape):
             if how.shape == (product(self.shape),):
                 return _Elements(how.shape, value.dtype, item=value.item)
-            raise _NotElementwise
+            raise NotElementwise
         if isinstance(how, Broadcast) and isinstance(value, _Elements):
             return value
-        raise _NotElementwise
+        raise NotElementwise
 
     def fill(self, shape: Shape, item: Operand, dtype: DType) -> Value:
         """See `Emitter.fill`: a size is a number that is handed in."""
@@ -207,7 +207,7 @@ class _ReductionTracer(_Tracer):
     def item(self, value: Value, pytype: type) -> Operand:  # type: ignore[override]  # as above
         """See `Emitter.item`."""
         if not isinstance(value, _Folded) or pytype is not int:
-            raise _NotElementwise
+            raise NotElementwise
         return value
 
 
@@ -220,5 +220,5 @@ def _as_folded(function: ScalarFunction, item: Item, dtype: DType) -> Item:
     exact = exact or (dtype.kind == "b" and source.kind == "f")
     exact = exact or (dtype == np.float64 and source.char in _EXACT_AS_FLOAT64)
     if not exact or isinstance(item, Constant):
-        raise _NotElementwise
+        raise NotElementwise
     return Apply(CAST, (source, dtype), (item,))

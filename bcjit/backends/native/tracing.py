@@ -24,10 +24,10 @@ from bcjit.ops.opdef import declared
 from bcjit.ops.scalar_functions import CAST, SELECT, ScalarFunction
 from bcjit.records import dataclass
 
-__all__ = ["traced"]
+__all__ = ["NotElementwise", "Tracer", "leaf_of", "number_of", "traced"]
 
 
-class _NotElementwise(Exception):
+class NotElementwise(Exception):
     """The call does something else than computing element by element."""
 
 
@@ -82,13 +82,13 @@ def traced(node: Node) -> Item | None:
     assert isinstance(node.op, OpDef)
     meta = node.meta[0]
     assert isinstance(meta, ArrayMeta)
-    emitter = _Tracer(meta.shape)
+    emitter = Tracer(meta.shape)
     leaves: dict[Node, object] = {}
 
     def operand(leaf: object) -> object:
         if isinstance(leaf, Node):
             if leaf not in leaves:
-                leaves[leaf] = _leaf(leaf)
+                leaves[leaf] = leaf_of(leaf)
             return leaves[leaf]
         return leaf
 
@@ -98,7 +98,7 @@ def traced(node: Node) -> Item | None:
         expand = node.op.spelling(cast("Callable[..., object]", node.target)).expand
         bound = declared(expand).bind(emitter, *args, **kwargs)
         result = expand(*bound.args, **bound.kwargs)
-    except (_NotElementwise, OpFailure, Undecidable):
+    except (NotElementwise, OpFailure, Undecidable):
         return None
     item = result.item if isinstance(result, _Traced) else None
     return item if isinstance(item, Apply) and item.dtype == meta.dtype else None
@@ -126,10 +126,10 @@ def _may_be(node: Node) -> bool:
     return node.kwargs.keys() <= _FUNCTIONS[target]
 
 
-def _leaf(node: Node) -> object:
+def leaf_of(node: Node) -> _Traced | _Weak:
     """Return what stands for an operand: its meta, with where it comes from."""
     if node.multi or len(node.meta) != 1:
-        raise _NotElementwise
+        raise NotElementwise
     meta = node.meta[0]
     if isinstance(meta, ArrayMeta):
         constant = node.target if isinstance(node.target, np.generic) else None
@@ -139,10 +139,10 @@ def _leaf(node: Node) -> object:
         )
     if isinstance(meta, ScalarMeta) and meta.pytype in (bool, int, float):
         return _Weak(meta.pytype, node)
-    raise _NotElementwise
+    raise NotElementwise
 
 
-class _Tracer(MetaEmitter):
+class Tracer(MetaEmitter):
     """Keeps what Map computes, and refuses all else."""
 
     def __init__(self, shape: Shape) -> None:
@@ -161,7 +161,7 @@ class _Tracer(MetaEmitter):
         if type(operand) in (bool, int, float, complex):
             dtype = np.dtype(type(operand))
             return _Traced((), dtype, item=_constant(operand, dtype))
-        raise _NotElementwise
+        raise NotElementwise
 
     def scalar(self, value: Value) -> Value:
         """See `Emitter.scalar`."""
@@ -176,14 +176,14 @@ class _Tracer(MetaEmitter):
     ) -> tuple[Value, ...]:
         """See `Emitter.map`."""
         if mask is not None or len(dtypes) != len(operands) + 1 or function.nout != 1:
-            raise _NotElementwise
+            raise NotElementwise
         items = tuple(
-            self._converted(operand, dtype, function)
-            for operand, dtype in zip(operands, dtypes, strict=False)
+            self.converted(operand, dtype) for operand, dtype in zip(operands, dtypes, strict=False)
         )
         return (_Traced(self.shape, dtypes[-1], item=Apply(function, tuple(dtypes), items)),)
 
-    def _converted(self, operand: Operand, dtype: DType, function: ScalarFunction) -> Item:
+    def converted(self, operand: Operand, dtype: DType) -> Item:
+        """Return an operand in a dtype."""
         if isinstance(operand, _Traced):
             assert operand.item is not None
             if operand.dtype == dtype:
@@ -202,13 +202,13 @@ class _Tracer(MetaEmitter):
         if not isinstance(value, _Traced) or not (
             isinstance(how, Broadcast) or _is_whole(how, value)
         ):
-            raise _NotElementwise
+            raise NotElementwise
         return value
 
     def fill(self, shape: Shape, item: Operand, dtype: DType) -> Value:
         """See `Emitter.fill`."""
         if shape or item is None:
-            raise _NotElementwise
+            raise NotElementwise
         return _Traced((), dtype, item=_constant(item, dtype))
 
     def scatter(
@@ -220,19 +220,33 @@ class _Tracer(MetaEmitter):
     ) -> Value:
         """See `Emitter.scatter`: only into all of what was just made, at a mask."""
         if not (isinstance(base, _Traced) and isinstance(base.item, Apply)):
-            raise _NotElementwise
+            raise NotElementwise
         if not isinstance(mask, _Traced) or not _is_whole(where, base):
-            raise _NotElementwise
+            raise NotElementwise
         dtypes = (mask.dtype, base.dtype, base.dtype, base.dtype)
         (made,) = self.map(SELECT, (mask, item, base), dtypes)
         return made
 
     def _refuse(self, *_args: object, **_kwargs: object) -> NoReturn:
-        raise _NotElementwise
+        raise NotElementwise
 
     reduce = arg_reduce = scan = contract = concat = gather = iota = sort = lib_call = draw = (
         make
     ) = item = _refuse
+
+
+def number_of(value: object, dtype: DType) -> Item:
+    """Return a Python number as it is stored in an array."""
+    if isinstance(value, Node):
+        weak = leaf_of(value)
+        if not isinstance(weak, _Weak) or (weak.pytype is float and dtype.kind != "f"):
+            raise NotElementwise
+        return Leaf(value, dtype)
+    if isinstance(value, Expr):
+        return Leaf(value, dtype)
+    if type(value) is complex and dtype.kind != "c":
+        raise NotElementwise
+    return _constant(value, dtype)
 
 
 # Of dtypes that a Python number is converted to without a loss of which NumPy would speak.
@@ -247,10 +261,10 @@ def _is_whole(how: object, value: Value) -> bool:
 def _constant(value: object, dtype: DType) -> Constant:
     """Return a Python number as NumPy converts it for a loop; not where it would say something of that."""
     if type(value) not in _KINDS_OF or dtype.kind not in _KINDS_OF[type(value)]:
-        raise _NotElementwise
+        raise NotElementwise
     try:
         # Nothing here touches the filters of warnings: what was warned of once would be warned of again.
         with np.errstate(all="raise"):
             return Constant(dtype.type(value))
     except (ArithmeticError, ValueError, TypeError):
-        raise _NotElementwise from None
+        raise NotElementwise from None

@@ -1,0 +1,123 @@
+"""What a group of calls gives to the rest of its graph, and the write that its kernel does; it makes no code and edits no graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from bcjit.backends.native.groups import Draft
+from bcjit.backends.native.scalars import Item, Leaf
+from bcjit.backends.native.writes import Write, own_views, write_of
+from bcjit.fx_graph import Graph, Node
+from bcjit.records import dataclass
+
+__all__ = ["Group", "outcomes"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """Calls in the order of the graph, as one kernel."""
+
+    nodes: tuple[Node, ...]
+    items: dict[Node, Item]
+    results: tuple[Node, ...]  # those that something else needs
+    views: tuple[Node, ...]  # operands that the kernel makes itself
+    write: Write | None = None  # a call that stores what is computed, behind the others
+    handed: tuple[Node, ...] = ()  # what only that call needs, if the kernel has not done it
+    lazy: tuple[Node, ...] = ()  # views that only it needs then
+
+
+def outcomes(graph: Graph, drafts: Iterable[Draft], smallest: int) -> list[Group]:
+    """Return the groups that are worth a kernel: of so many calls at least."""
+    at = {node: i for i, node in enumerate(graph.nodes)}
+    read_from = {node for node, _ in graph.symbols.values()}
+    made = []
+    for draft in drafts:
+        if draft.size < smallest:
+            continue
+        write = _write(draft, at)
+        handed = () if write is None else _handed(graph, draft, write, read_from)
+        results = _results(graph, draft, handed, write, read_from)
+        if write is not None and (
+            not any(write.node in node.users for node in handed)
+            or any(_same(draft, node, write.item) for node in results)
+        ):
+            write, handed = None, ()
+            results = _results(graph, draft, (), None, read_from)
+        lazy = () if write is None else _lazy(graph, draft, write, read_from)
+        made.append(Group(draft.nodes, draft.items, results, draft.views, write, handed, lazy))
+    return made
+
+
+def _results(
+    graph: Graph, draft: Draft, handed: tuple[Node, ...], write: Write | None, read_from: set[Node]
+) -> tuple[Node, ...]:
+    inside = {*draft.nodes, *((write.node,) if write is not None else ())}
+    return tuple(
+        node
+        for node in draft.nodes
+        if node not in handed
+        and (
+            node in graph.keep
+            or node in read_from
+            or any(user not in inside for user in node.users)
+        )
+    )
+
+
+def _same(draft: Draft, node: Node, item: Item) -> bool:
+    """Whether a call gives what an item is."""
+    if isinstance(item, Leaf):
+        return node is item.source
+    return draft.items[node] is item
+
+
+def _write(draft: Draft, at: dict[Node, int]) -> Write | None:
+    """Return the write that the kernel of a group can do: then it stands there."""
+    node = draft.effect
+    if node is None or not any(used in draft.nodes for used in node.uses()):
+        return None
+    inside = {*draft.nodes, node}
+    if any(user not in inside and at[user] < at[node] for one in draft.nodes for user in one.users):
+        return None
+    write = write_of(node)
+    if write is None or any(one.can_fail for one in write.to.nodes):
+        return None
+    if any(one in inside for one in write.to.reads):
+        return None  # an array that the group makes
+    if isinstance(write.item, Leaf) and write.item.source not in inside:
+        return None  # only copied
+    return write
+
+
+def _handed(graph: Graph, draft: Draft, write: Write, read_from: set[Node]) -> tuple[Node, ...]:
+    """Return the values that only the write needs, or its failure."""
+    inside = {*draft.nodes, write.node}
+    return tuple(
+        node
+        for node in draft.nodes
+        if node not in read_from
+        and _needed_by(graph, node) <= {write.node}
+        and all(user in inside for user in node.users)
+        and (write.node in node.users or node in graph.keep)
+    )
+
+
+def _lazy(graph: Graph, draft: Draft, write: Write, read_from: set[Node]) -> tuple[Node, ...]:
+    """Return the operands of a write that need not be made if the kernel does it: views, in order."""
+    found: list[Node] = []
+    made_inside = own_views(write)
+    for operand in write.node.uses():
+        if operand in found or operand not in made_inside or operand in read_from:
+            continue
+        users = {*draft.nodes, write.node} if operand in draft.views else {write.node}
+        only = _needed_by(graph, operand) <= {write.node}
+        if only and not operand.can_fail and all(user in users for user in operand.users):
+            found.append(operand)
+    return tuple(found)
+
+
+def _needed_by(graph: Graph, node: Node) -> set[Node | None]:
+    """Return the calls whose failure needs a value; None stands for all behind."""
+    if node not in graph.keep:
+        return set()
+    return {*graph.keep_for.get(node, (None,))}

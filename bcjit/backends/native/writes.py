@@ -1,0 +1,209 @@
+"""Writes that a kernel does itself: what is stored where.
+
+``x[...] = v``, ``x[mask] = number``, ``x += v``, ``np.add(a, b, out=x)`` and ``np.copyto(x, v)``, where what is stored is computed by
+the kernel. See ``docs/design/0027-native-views-and-writes.md``.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Final, cast
+
+import numpy as np
+
+from bcjit.backends.native.program import can_compute
+from bcjit.backends.native.scalars import Apply, Item, Leaf
+from bcjit.backends.native.tracing import NotElementwise, Tracer, leaf_of, number_of
+from bcjit.backends.native.views import View, basic_view, view_of
+from bcjit.dims import Expr
+from bcjit.fx_graph import Graph, Node, NodeKind, map_operand
+from bcjit.meta import ArrayMeta
+from bcjit.ops import OpDef, OpFailure
+from bcjit.ops.emitter import Operand, Value, ViewMap
+from bcjit.ops.opdef import declared
+from bcjit.ops.scalar_functions import CAST, SELECT
+from bcjit.records import dataclass
+
+__all__ = ["Write", "drop_own_stores", "own_views", "write_of"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Write:
+    """A call that stores what a kernel computes."""
+
+    node: Node
+    to: View
+    item: Item  # an element of what is stored, in the dtype of the array
+
+
+_IN_PLACE: Final = frozenset(
+    {
+        operator.iadd, operator.isub, operator.imul, operator.itruediv, operator.ifloordiv, operator.imod,
+        operator.ipow, operator.iand, operator.ior, operator.ixor, operator.ilshift, operator.irshift,
+    }
+)  # fmt: skip
+
+
+def write_of(node: Node) -> Write | None:
+    """Return what a call stores, None where that is not what it does, or not for a kernel."""
+    if node.kind is not NodeKind.CALL or node.draws or node.multi or len(node.writes) != 1:
+        return None
+    target, (written,) = node.target, node.writes
+    if not isinstance(node.op, OpDef) or len(written.meta) != 1:
+        return None
+    meta = written.meta[0]
+    if not isinstance(meta, ArrayMeta) or meta.is_scalar or not meta.shape:
+        return None
+    try:
+        if target is operator.setitem:
+            found = _setitem(node, written, meta)
+        elif target is np.copyto and len(node.args) == 2 and not node.kwargs:
+            found = _whole(written), _converted(node.args[1], meta)
+        elif target in _IN_PLACE or (isinstance(target, np.ufunc) and _only_out(node)):
+            found = _whole(written), _stored(node, meta)
+        else:
+            return None
+    except (NotElementwise, OpFailure):
+        return None
+    to, item = found
+    if to is None or not isinstance(item, Apply | Leaf) or not can_compute(item):
+        return None
+    return Write(node, to, item)
+
+
+def _whole(array: Node) -> View | None:
+    view = view_of(array)
+    if view is None:
+        return View(array, (), ())
+    return view if array.alias == "view" else None
+
+
+def _only_out(node: Node) -> bool:
+    target = node.target
+    assert isinstance(target, np.ufunc)
+    return target.nout == 1 and target.signature is None and node.kwargs.keys() <= {"out"}
+
+
+def _setitem(node: Node, array: Node, meta: ArrayMeta) -> tuple[View | None, Item]:
+    base, index, value = node.args
+    if base is not array:
+        raise NotElementwise
+    mask = index.meta[0] if isinstance(index, Node) and len(index.meta) == 1 else None
+    if not isinstance(mask, ArrayMeta) or mask.is_scalar:
+        return basic_view(array, index), _converted(value, meta)
+    assert isinstance(index, Node)
+    if mask.dtype != np.dtype(bool) or len(mask.shape) != len(meta.shape):
+        raise NotElementwise
+    if isinstance(value, Node):
+        given = value.meta[0] if len(value.meta) == 1 else None
+        if isinstance(given, ArrayMeta) and not given.is_scalar:
+            raise NotElementwise  # as many elements as are true
+    chosen = Leaf(index, mask.dtype), _converted(value, meta), Leaf(array, meta.dtype)
+    return _whole(array), Apply(SELECT, (mask.dtype, *(meta.dtype,) * 3), chosen)
+
+
+def _converted(value: object, meta: ArrayMeta) -> Item:
+    """Return a value as an assignment converts it."""
+    if isinstance(value, Node):
+        given = value.meta[0] if len(value.meta) == 1 and not value.multi else None
+        if isinstance(given, ArrayMeta):
+            if given.dtype.kind == "c" and meta.dtype.kind != "c":
+                raise NotElementwise  # that warns
+            if len(given.shape) > len(meta.shape):
+                raise NotElementwise  # leading axes of one element are dropped
+            item = Leaf(value, given.dtype)
+            same = given.dtype == meta.dtype
+            return item if same else Apply(CAST, (given.dtype, meta.dtype), (item,))
+    return number_of(value, meta.dtype)
+
+
+def _stored(node: Node, meta: ArrayMeta) -> Item:
+    """Return what a ufunc with an output stores, by its expansion."""
+    tracer = _StoreTracer(meta.shape)
+    leaves: dict[Node, object] = {}
+
+    def operand(leaf: object) -> object:
+        if isinstance(leaf, Node):
+            if leaf not in leaves:
+                leaves[leaf] = leaf_of(leaf)
+            return leaves[leaf]
+        return leaf
+
+    assert isinstance(node.op, OpDef)
+    args = [map_operand(arg, operand) for arg in node.args]
+    kwargs = {key: map_operand(arg, operand) for key, arg in node.kwargs.items()}
+    expand = node.op.spelling(cast("Callable[..., object]", node.target)).expand
+    bound = declared(expand).bind(tracer, *args, **kwargs)
+    expand(*bound.args, **bound.kwargs)
+    if tracer.stored is None:
+        raise NotElementwise
+    return tracer.stored
+
+
+def own_views(write: Write) -> dict[Node, View]:
+    """Return the operands of the call itself that are views."""
+    found: dict[Node, View] = {}
+    for operand in write.node.uses():
+        view = view_of(operand)
+        if view is not None and operand.alias == "view" and not any(n.can_fail for n in view.nodes):
+            found[operand] = view
+    return found
+
+
+class _StoreTracer(Tracer):
+    """Keeps what is stored into the output."""
+
+    stored: Item | None = None
+
+    def scatter(
+        self,
+        base: Value,
+        item: Operand,
+        where: ViewMap | tuple[Value, ...],
+        mask: Value | None = None,
+    ) -> Value:
+        """See `Emitter.scatter`."""
+        if mask is not None or isinstance(where, tuple) or self.stored is not None:
+            raise NotElementwise
+        self.stored = self.converted(item, base.dtype)
+        return base
+
+
+def drop_own_stores(graph: Graph) -> None:
+    """Erase ``x[1:] = v`` behind ``v += y`` where v is ``x[1:]`` itself: augmented assignments end so, and nothing changes by it."""
+    for before, node in pairwise(tuple(graph.nodes)):
+        if node.target is not operator.setitem or len(node.args) != 3 or node in graph.keep:
+            continue
+        base, index, value = node.args
+        if (
+            before.target in _IN_PLACE
+            and isinstance(value, Node)
+            and value in before.writes
+            and value.target is operator.getitem
+            and value.alias == "view"
+            and value.args[0] is base
+            and _equal(value.args[1], index)
+        ):
+            graph.erase(node)
+            for kept, failing in tuple(graph.keep_for.items()):
+                failing.discard(node)
+                if not failing:
+                    graph.keep.discard(kept)
+                    del graph.keep_for[kept]
+
+
+def _equal(one: object, other: object) -> bool:
+    """Whether two basic indices are the same."""
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    if isinstance(one, slice) and isinstance(other, slice):
+        return all(
+            _equal(getattr(one, name), getattr(other, name)) for name in ("start", "stop", "step")
+        )
+    if isinstance(one, Expr) and isinstance(other, Expr):
+        return one == other
+    if one is None or one is Ellipsis:
+        return one is other
+    return type(one) is int and type(other) is int and one == other
