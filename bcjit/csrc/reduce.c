@@ -488,6 +488,8 @@ static int read_phases(ReduceKernel *kernel, PyObject *given)
             if (read_fold(kernel, PyTuple_GET_ITEM(folds, k), &phase->folds[k]) < 0) {
                 return -1;
             }
+            int kind = phase->folds[k].kind;
+            phase->tree = phase->tree || kind == FOLD_FLOAT64 || kind == FOLD_FLOAT32;
         }
         if (phase->n_folds < 0) {
             return -1;

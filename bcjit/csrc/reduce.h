@@ -54,6 +54,7 @@ typedef struct {
 typedef struct {
     Code big, small;
     int n_folds;
+    bool tree;                              /* some are sums whose order depends on the length */
     Fold folds[REDUCE_FOLDS];
 } Phase;
 

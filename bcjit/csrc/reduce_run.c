@@ -273,6 +273,12 @@ static void add_piece(const Fold *fold, Partial *value, const Partial *before)
 static void fold_long(Step *step, npy_intp row, npy_intp start, npy_intp n, Partial *values)
 {
     const Phase *phase = step->phase;
+    if (n > REDUCE_BLOCK && !phase->tree) {
+        for (; n > 0; start += REDUCE_BLOCK, n -= REDUCE_BLOCK) {
+            fold_long(step, row, start, n < REDUCE_BLOCK ? n : REDUCE_BLOCK, values);
+        }
+        return;
+    }
     if (n > REDUCE_BLOCK) {
         Partial left[REDUCE_FOLDS];
         npy_intp half = n / 2;

@@ -199,7 +199,11 @@ WIDE static npy_intp wide_count(const npy_bool *values, npy_intp n)
     }
     npy_int64 found[4];
     _mm256_storeu_si256((__m256i *)found, sums);
-    return (npy_intp)(found[0] + found[1] + found[2] + found[3]) + narrow_count(values + i, n - i);
+    npy_intp rest = 0;
+    for (; i < n; i++) {                    /* what was just stored in other pieces is read slowly in larger ones */
+        rest += values[i];
+    }
+    return (npy_intp)(found[0] + found[1] + found[2] + found[3]) + rest;
 }
 #  define HAS_WIDE __builtin_cpu_supports("avx2")
 #else
