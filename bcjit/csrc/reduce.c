@@ -117,19 +117,19 @@ static PyArrayObject *new_result(const ReduceKernel *kernel, const Result *resul
                                                  NULL, 0, NULL);
 }
 
-/* A number where NumPy gives one. */
-static PyObject *handed_out(const Result *result, PyArrayObject *array)
+/* A number where NumPy gives one: there is no array then. */
+static PyObject *handed_out(const Result *result, PyArrayObject *array, char *number)
 {
-    PyObject *value = (PyObject *)array;
-    if (result->kind == RESULT_SCALAR) {
-        value = PyArray_Scalar(PyArray_DATA(array), result->descr, NULL);
-        Py_DECREF(array);
+    switch (result->kind) {
+    case RESULT_SCALAR: return PyArray_Scalar(number, result->descr, NULL);
+    case RESULT_INT: return PyLong_FromLongLong(*(npy_int64 *)number);
+    default: return (PyObject *)array;
     }
-    else if (result->kind == RESULT_INT) {
-        value = PyLong_FromLongLong(*(npy_int64 *)PyArray_DATA(array));
-        Py_DECREF(array);
-    }
-    return value;
+}
+
+static bool is_number(const Result *result)
+{
+    return result->kind == RESULT_SCALAR || result->kind == RESULT_INT;
 }
 
 static size_t rounded(npy_intp size)
@@ -210,7 +210,8 @@ static bool has_short_rows(const ReduceRun *run)
 }
 
 /* 1 done, 0 not what the kernel is for, -1 an error is set. */
-static int compute(const ReduceKernel *kernel, PyObject *const *args, PyArrayObject **results)
+static int compute(const ReduceKernel *kernel, PyObject *const *args, PyArrayObject **results,
+                   char *numbers)
 {
     npy_intp shape[REDUCE_DIMS];
     ReduceRun run;
@@ -253,16 +254,19 @@ static int compute(const ReduceKernel *kernel, PyObject *const *args, PyArrayObj
     if (has_short_rows(&run)) {
         return 0;
     }
-    memset(run.small_results, 0, sizeof(run.small_results));
+    memset(run.small_results, 0, (size_t)kernel->n_smalls * sizeof(run.small_results[0]));
     run.flags = 0;
     run.unsure = false;
     for (int i = 0; i < kernel->n_results; i++) {
         const Result *result = &kernel->results[i];
-        results[i] = new_result(kernel, result, shape);
-        if (results[i] == NULL) {
-            return -1;
+        char *data = numbers + i * KERNEL_SCALAR_SIZE;
+        if (!is_number(result)) {
+            results[i] = new_result(kernel, result, shape);
+            if (results[i] == NULL) {
+                return -1;
+            }
+            data = PyArray_BYTES(results[i]);
         }
-        char *data = PyArray_BYTES(results[i]);
         if (result->place.space == IN_BIG) {
             run.bigs[result->place.index] = data;
         }
@@ -306,18 +310,20 @@ static PyObject *ReduceKernel_call(PyObject *self, PyObject *const *args, size_t
 {
     ReduceKernel *kernel = (ReduceKernel *)self;
     PyArrayObject *results[REDUCE_RESULTS] = {NULL};
+    _Alignas(16) char numbers[REDUCE_RESULTS * KERNEL_SCALAR_SIZE];
     size_t given = (size_t)PyVectorcall_NARGS(nargsf);
     bool whole = kwnames == NULL && given == (size_t)kernel->n_arguments;
     if (whole && !kernel->off) {
         kernel->calls++;
-        int done = compute(kernel, args, results);
+        int done = compute(kernel, args, results, numbers);
         if (done > 0) {
             if (kernel->n_results == 1) {
-                return handed_out(&kernel->results[0], results[0]);
+                return handed_out(&kernel->results[0], results[0], numbers);
             }
             PyObject *all = PyTuple_New(kernel->n_results);
             for (int i = 0; i < kernel->n_results; i++) {
-                PyObject *value = handed_out(&kernel->results[i], results[i]);
+                PyObject *value = handed_out(&kernel->results[i], results[i],
+                                             numbers + i * KERNEL_SCALAR_SIZE);
                 if (all == NULL || value == NULL) {
                     Py_XDECREF(value);
                     Py_CLEAR(all);
@@ -404,6 +410,7 @@ static int read_code(ReduceKernel *kernel, PyObject *given, Code *code)
     for (Py_ssize_t i = 0; i < n_loops; i++) {
         code->loops[i] = PyLong_AsVoidPtr(PyTuple_GET_ITEM(loops, i));
     }
+    kernel->loops = kernel->loops || n_loops > 0;
     code->owner = Py_NewRef(owner);
     code->n_operands = read_places(operands, code->operands, KERNEL_OPERANDS);
     code->n_numbers = read_places(numbers, code->numbers, KERNEL_SCALARS);
@@ -437,6 +444,7 @@ static int read_fold(ReduceKernel *kernel, PyObject *given, Fold *fold)
     fold->data = PyLong_AsVoidPtr(data);
     fold->unsure = unsure != 0;
     fold->clears = clears != 0;
+    kernel->loops = kernel->loops || fold->kind >= FOLD_LOOP;
     fold->begins = initial != Py_None;
     if (fold->begins) {
         if (!PyBytes_Check(initial) || PyBytes_GET_SIZE(initial) > KERNEL_SCALAR_SIZE) {
@@ -480,6 +488,8 @@ static int read_phases(ReduceKernel *kernel, PyObject *given)
             if (read_fold(kernel, PyTuple_GET_ITEM(folds, k), &phase->folds[k]) < 0) {
                 return -1;
             }
+            int kind = phase->folds[k].kind;
+            phase->tree = phase->tree || kind == FOLD_FLOAT64 || kind == FOLD_FLOAT32;
         }
         if (phase->n_folds < 0) {
             return -1;
@@ -671,5 +681,6 @@ int bcjit_reduce_init(PyObject *module)
     if (PyArray_ImportNumPyAPI() < 0) {
         return -1;
     }
+    choose_sums();
     return PyModule_AddType(module, &ReduceKernel_Type);
 }

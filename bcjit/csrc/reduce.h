@@ -54,6 +54,7 @@ typedef struct {
 typedef struct {
     Code big, small;
     int n_folds;
+    bool tree;                              /* some are sums whose order depends on the length */
     Fold folds[REDUCE_FOLDS];
 } Phase;
 
@@ -92,6 +93,7 @@ typedef struct {
     npy_intp pieces;                        /* in which NumPy folds a row */
     int n_operands, n_scalars, n_bigs, n_smalls, n_phases, n_results;
     char checks_flags, warns_here, off;
+    bool loops;                             /* some of NumPy's run, whose flags may be those of the older unit */
     Py_ssize_t calls, fell_back;
     ReduceOperand operands[REDUCE_OPERANDS];
     KernelScalar scalars[KERNEL_SCALARS];
@@ -129,11 +131,17 @@ typedef struct {
 /* reduce_run.c: computes all of a run. */
 void reduce_run(ReduceRun *run);
 
-/* reduce_sums.c */
-double pairwise_float64(const double *values, npy_intp n);
-float pairwise_float32(const float *values, npy_intp n);
-npy_intp count_true(const npy_bool *values, npy_intp n);
-void add_rows_float64(double *sums, const double *rows, npy_intp n_rows, npy_intp n);
-void add_rows_float32(float *sums, const float *rows, npy_intp n_rows, npy_intp n);
+/* reduce_sums.c: for this processor, once it was asked. */
+extern double (*pairwise_float64)(const double *values, npy_intp n);
+extern float (*pairwise_float32)(const float *values, npy_intp n);
+extern void (*add_rows_float64)(double *sums, const double *rows, npy_intp n_rows, npy_intp n);
+extern void (*add_rows_float32)(float *sums, const float *rows, npy_intp n_rows, npy_intp n);
+/* Of some rows, `stride` elements apart. */
+extern void (*pairwise_rows_float64)(const double *rows, npy_intp stride, npy_intp n_rows, npy_intp n,
+                                     double *sums);
+extern void (*pairwise_rows_float32)(const float *rows, npy_intp stride, npy_intp n_rows, npy_intp n,
+                                     float *sums);
+extern npy_intp (*count_true)(const npy_bool *values, npy_intp n);
+void choose_sums(void);
 
 #endif

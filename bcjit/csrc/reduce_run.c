@@ -12,6 +12,7 @@ typedef struct {
     ReduceRun *run;
     const Phase *phase;
     npy_intp outer;                         /* the first row of the tile, or the slab of the columns */
+    npy_intp row;                           /* the first row of a block */
     npy_intp column;
     char numbers[KERNEL_SCALARS * KERNEL_SCALAR_SIZE];
 } Step;
@@ -203,7 +204,7 @@ static char *big_at(const Step *step, int index, npy_intp row, npy_intp start)
 {
     const ReduceRun *run = step->run;
     const Big *big = &run->kernel->bigs[index];
-    npy_intp at = big->kind == BIG_BLOCK ? 0
+    npy_intp at = big->kind == BIG_BLOCK ? (row - step->row) * run->reduced
                 : big->kind == BIG_TILE  ? row * run->reduced + start
                                          : (step->outer + row) * run->reduced + start;
     return run->bigs[index] + at * big->itemsize;
@@ -272,6 +273,12 @@ static void add_piece(const Fold *fold, Partial *value, const Partial *before)
 static void fold_long(Step *step, npy_intp row, npy_intp start, npy_intp n, Partial *values)
 {
     const Phase *phase = step->phase;
+    if (n > REDUCE_BLOCK && !phase->tree) {
+        for (; n > 0; start += REDUCE_BLOCK, n -= REDUCE_BLOCK) {
+            fold_long(step, row, start, n < REDUCE_BLOCK ? n : REDUCE_BLOCK, values);
+        }
+        return;
+    }
     if (n > REDUCE_BLOCK) {
         Partial left[REDUCE_FOLDS];
         npy_intp half = n / 2;
@@ -320,31 +327,28 @@ static void fold_row(Step *step, npy_intp row, Partial *values)
     }
 }
 
-static void fold_rest(Step *step, npy_intp row)
+static void fold_whole(Step *step, const Fold *fold, npy_intp row)
 {
     ReduceRun *run = step->run;
-    for (int i = 0; i < step->phase->n_folds; i++) {
-        const Fold *fold = &step->phase->folds[i];
-        char *to = run->smalls[fold->small] + row * run->kernel->smalls[fold->small].itemsize;
-        const char *from = folded_at(step, fold, row, 0);
-        if (fold->kind == FOLD_WHOLE) {
-            Partial value;
-            npy_intp pieces = run->kernel->pieces;
-            memcpy(value.bytes, fold->initial, KERNEL_SCALAR_SIZE);
-            keep_flags(run, fold);
-            for (npy_intp start = 0; start < run->reduced; start += pieces) {
-                npy_intp n = run->reduced - start < pieces ? run->reduced - start : pieces;
-                fold_with_loop(fold, value.bytes, from + start * fold->source_size, fold->source_size, start == 0, n);
-            }
-            store_folded(run, fold, &value, to, true);
-        }
-        else if (fold->kind == FOLD_POSITION) {
-            npy_intp found = 0;
-            run->flags |= flags_raised();
-            fold->position((void *)from, run->reduced, &found, NULL);
-            *(npy_intp *)to = found;
-        }
+    char *to = run->smalls[fold->small] + row * run->kernel->smalls[fold->small].itemsize;
+    const char *from = folded_at(step, fold, row, 0);
+    if (fold->kind == FOLD_POSITION) {
+        npy_intp found = 0;
+        run->flags |= flags_raised();
+        fold->position((void *)from, run->reduced, &found, NULL);
+        *(npy_intp *)to = found;
+        return;
     }
+    Partial value;
+    npy_intp pieces = run->kernel->pieces;
+    memcpy(value.bytes, fold->initial, KERNEL_SCALAR_SIZE);
+    keep_flags(run, fold);
+    for (npy_intp start = 0; start < run->reduced; start += pieces) {
+        npy_intp n = run->reduced - start < pieces ? run->reduced - start : pieces;
+        fold_with_loop(fold, value.bytes, from + start * fold->source_size, fold->source_size,
+                       start == 0, n);
+    }
+    store_folded(run, fold, &value, to, true);
 }
 
 static bool is_flat(const ReduceRun *run, const Code *code)
@@ -360,55 +364,93 @@ static bool is_flat(const ReduceRun *run, const Code *code)
     return !code->by_rows;
 }
 
+/* Rows of a block, each at once. */
+static void fold_rows(Step *step, const Fold *fold, npy_intp row, npy_intp n_rows)
+{
+    ReduceRun *run = step->run;
+    npy_intp length = run->reduced, size = run->kernel->smalls[fold->small].itemsize;
+    npy_intp stride = length * fold->source_size;
+    const char *from = folded_at(step, fold, row, 0);
+    char *to = run->smalls[fold->small] + row * size;
+    if (fold->source.space == IN_OPERAND) {
+        stride = run->operands[fold->source.index].outer;
+    }
+    if (fold->kind == FOLD_FLOAT64 && n_rows > 1 && stride % (npy_intp)sizeof(double) == 0) {
+        double *sums = (double *)to;
+        pairwise_rows_float64((const double *)from, stride / (npy_intp)sizeof(double), n_rows, length, sums);
+        for (npy_intp k = 0; k < n_rows; k++) {
+            sums[k] = 0.0 + sums[k];
+        }
+        return;
+    }
+    if (fold->kind == FOLD_FLOAT32 && n_rows > 1 && stride % (npy_intp)sizeof(float) == 0) {
+        float *sums = (float *)to;
+        pairwise_rows_float32((const float *)from, stride / (npy_intp)sizeof(float), n_rows, length, sums);
+        for (npy_intp k = 0; k < n_rows; k++) {
+            sums[k] = 0.0f + sums[k];
+        }
+        return;
+    }
+    for (npy_intp k = 0; k < n_rows; k++, to += size, from += stride) {
+        Partial value;
+        fold_piece(run, fold, &value, from, true, length);
+        store_folded(run, fold, &value, to, true);
+    }
+}
+
 static void rows_of_phase(Step *step, npy_intp n_rows)
 {
     ReduceRun *run = step->run;
     const Phase *phase = step->phase;
     const Code *code = &phase->big;
-    npy_intp length = run->reduced;
-    npy_intp together = 1;
-    if (code->run != NULL) {
+    npy_intp length = run->reduced, together;
+    bool flat = false, at_once = length <= REDUCE_BLOCK;
+    if (code->run == NULL) {
+        at_once = length <= run->kernel->pieces;
+        together = at_once ? n_rows : 1;
+    }
+    else {
         set_numbers(step, 0);
-        if (is_flat(run, code) && length < REDUCE_BLOCK) {
-            together = REDUCE_BLOCK / length;
-        }
+        flat = is_flat(run, code);
+        together = at_once ? REDUCE_BLOCK / length : 1;
     }
     for (npy_intp row = 0; row < n_rows; row += together) {
         npy_intp here = n_rows - row < together ? n_rows - row : together;
-        bool at_once = code->run == NULL ? length <= run->kernel->pieces : length <= REDUCE_BLOCK;
-        Partial values[REDUCE_FOLDS] = {{0}};
-        if (code->run != NULL) {
+        step->row = row;
+        if (!at_once) {
+            Partial values[REDUCE_FOLDS] = {{0}};
             if (code->by_rows) {
                 set_numbers(step, row);
             }
-            if (at_once) {
-                produce_row(step, row, 0, here * length);
+            fold_row(step, row, values);
+            for (int i = 0; i < phase->n_folds; i++) {
+                const Fold *fold = &phase->folds[i];
+                if (is_by_pieces(fold)) {
+                    npy_intp size = run->kernel->smalls[fold->small].itemsize;
+                    store_folded(run, fold, &values[i], run->smalls[fold->small] + row * size, false);
+                }
             }
         }
-        if (!at_once) {
-            fold_row(step, row, values);
+        else if (flat) {
+            produce_row(step, row, 0, here * length);
+        }
+        else {
+            for (npy_intp k = 0; code->run != NULL && k < here; k++) {
+                if (code->by_rows) {
+                    set_numbers(step, row + k);
+                }
+                produce_row(step, row + k, 0, length);
+            }
         }
         for (int i = 0; i < phase->n_folds; i++) {
-            const Fold *fold = &phase->folds[i];
-            if (!is_by_pieces(fold)) {
-                continue;
-            }
-            npy_intp size = run->kernel->smalls[fold->small].itemsize;
-            char *to = run->smalls[fold->small] + row * size;
-            const char *from = at_once ? folded_at(step, fold, row, 0) : NULL;
-            npy_intp stride = length * fold->source_size;
-            if (fold->source.space == IN_OPERAND) {
-                stride = run->operands[fold->source.index].outer;
-            }
-            for (npy_intp k = 0; k < here; k++, to += size) {
-                if (at_once) {
-                    fold_piece(run, fold, &values[i], from + k * stride, true, length);
+            if (!is_by_pieces(&phase->folds[i])) {
+                for (npy_intp k = 0; k < here; k++) {
+                    fold_whole(step, &phase->folds[i], row + k);
                 }
-                store_folded(run, fold, &values[i], to, at_once);
             }
-        }
-        for (npy_intp k = 0; k < here; k++) {
-            fold_rest(step, row + k);
+            else if (at_once) {
+                fold_rows(step, &phase->folds[i], row, here);
+            }
         }
     }
 }
@@ -624,12 +666,17 @@ static void run_columns(ReduceRun *run)
 
 void reduce_run(ReduceRun *run)
 {
-    flags_clear();
+    if (run->kernel->loops) {
+        flags_clear();
+    }
+    else {
+        vector_flags_clear();
+    }
     if (run->inner == 1) {
         run_last(run);
     }
     else {
         run_columns(run);
     }
-    run->flags |= flags_raised();
+    run->flags |= run->kernel->loops ? flags_raised() : vector_flags_raised();
 }
