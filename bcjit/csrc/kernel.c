@@ -365,7 +365,7 @@ static void run_rows(Run *run, npy_intp first, npy_intp last, char *scratch)
 #define LONG_ROW ((npy_intp)1 << 22)
 
 /* Nanoseconds between looks at whether somebody pressed Ctrl-C, and elements in the first of them, whose pace is not known. */
-#define BETWEEN_SIGNALS 20e6
+#define BETWEEN_SIGNALS 10e6
 #define FIRST_STEP ((npy_intp)1 << 14)
 /* Elements of the smallest piece for a thread, and pieces for each: they do not all take the same time. */
 #define SMALLEST_PIECE ((npy_intp)1 << 12)
@@ -450,7 +450,9 @@ static int run_all(Kernel *kernel, Run *run, char *scratch, size_t stride, int t
         PyThreadState *saved = PyEval_SaveThread();
         double took = run_step(run, start, stop, scratch, stride, used);
         PyEval_RestoreThread(saved);
-        kernel->pace = took * used / (double)((stop - start) * unit);
+        if (took > 0) {                     /* or the clock was set back */
+            kernel->pace = took * used / (double)((stop - start) * unit);
+        }
         if (stop < n && PyErr_CheckSignals() < 0) {
             return -1;
         }
