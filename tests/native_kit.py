@@ -10,7 +10,7 @@ from bcjit import _core
 from bcjit.backends.native.compiled import compiled
 from bcjit.backends.native.program import Program, can_compute, loop_of
 from bcjit.backends.native.scalars import Apply, Constant, Element, Number
-from bcjit.ops.scalar_functions import CLIP, SCALAR_FUNCTIONS
+from bcjit.ops.scalar_functions import CAST, CLIP, SCALAR_FUNCTIONS, SELECT
 
 CHARS = "?bhilqBHILQefdFD"
 FUNCTIONS = {**SCALAR_FUNCTIONS, "clip": CLIP}
@@ -186,4 +186,89 @@ def same(one, other, *, any_nan=False):
         and bool(
             (bits(one.ravel("K"), any_nan=any_nan) == bits(other.ravel("K"), any_nan=any_nan)).all()
         )
+    )
+
+
+# Functions of random programs, by the loops they are taken with.
+_BINARY = {
+    "d": ("add", "subtract", "multiply", "maximum", "arctan2", "hypot", "copysign"),
+    "f": ("add", "subtract", "multiply", "minimum", "arctan2"),
+    "q": ("add", "multiply", "bitwise_xor", "left_shift", "minimum"),
+    "e": ("add", "multiply", "maximum"),
+    "D": ("add", "subtract", "multiply"),
+    "?": ("logical_and", "bitwise_xor"),
+}
+_UNARY = {
+    "d": ("negative", "exp", "sqrt", "tanh", "rint", "sign"),
+    "f": ("absolute", "sin", "floor"),
+    "q": ("negative", "sign", "invert"),
+    "e": ("negative", "sqrt"),
+    "D": ("conjugate", "negative", "exp"),
+    "?": ("logical_not",),
+}
+_CASTS = ("df", "fd", "qd", "?q", "?d", "fe", "ef", "dD", "qf", "?f", "bq", "qb")
+
+
+def random_program(rng, size):
+    """Return a program of random items, some used several times, of rules and loops in any order."""
+    chars = rng.choice(list("ddfqeD?"), rng.integers(1, 4))
+    items = [Element(i, np.dtype(str(char))) for i, char in enumerate(chars)]
+    items += [
+        Constant(np.dtype(char).type(value)) for char, value in (("d", 0.75), ("q", 3), ("f", -2))
+    ]
+    items += [Number(0, np.dtype("d"))]
+    made = []
+
+    def of(char):
+        found = [item for item in items if item.dtype.char == char]
+        # Rather what was made last.
+        return found[-1 - min(int(rng.exponential(2)), len(found) - 1)]
+
+    while len(made) < size:
+        kind = rng.random()
+        char = items[rng.integers(len(items))].dtype.char
+        if kind < 0.25:
+            casts = [pair for pair in _CASTS if pair[0] == char]
+            if not casts:
+                continue
+            pair = casts[rng.integers(len(casts))]
+            item = Apply(CAST, tuple(map(np.dtype, pair)), (of(char),))
+        elif kind < 0.4 and char in "dfq":
+            row = FUNCTIONS[str(rng.choice(["less", "equal", "greater_equal"]))]
+            item = Apply(row, (np.dtype(char), np.dtype(char), np.dtype("?")), (of(char), of(char)))
+        elif kind < 0.5 and any(one.dtype.char == "?" for one in items) and char in "dfqe":
+            dtypes = tuple(map(np.dtype, "?" + char * 3))
+            item = Apply(SELECT, dtypes, (of("?"), of(char), of(char)))
+        else:
+            table, count = (_UNARY, 1) if kind < 0.7 else (_BINARY, 2)
+            if char not in table:
+                continue
+            row = FUNCTIONS[str(rng.choice(table[char]))]
+            operands = tuple(of(char) for _ in range(count))
+            item = Apply(row, (np.dtype(char),) * (count + 1), operands)
+        if not can_compute(item):
+            continue
+        items.append(item)
+        made.append(item)
+    results = dict.fromkeys([made[-1], *rng.choice(np.array(made, object), min(len(made), 5))])
+    used = program_of_results(tuple(results))
+    return used
+
+
+def program_of_results(results):
+    """Return the program of some results, with the operands that it has left numbered anew."""
+    probe = Program(results, (), ())
+    elements = [item for item in probe.items if isinstance(item, Element)]
+    if not elements:
+        return None
+    places = {item: Element(i, item.dtype) for i, item in enumerate(elements)}
+    for item in probe.items:
+        if isinstance(item, Apply):
+            given = tuple(places.get(operand, operand) for operand in item.operands)
+            places[item] = Apply(item.function, item.dtypes, given)
+    numbers = [item.dtype for item in probe.items if isinstance(item, Number)]
+    return Program(
+        tuple(places[item] for item in results),
+        tuple(item.dtype for item in elements),
+        tuple(numbers),
     )

@@ -26,7 +26,9 @@ from native_kit import (
     kernel_of,
     loops,
     program_of,
+    random_program,
     same,
+    special,
 )
 
 import bcjit
@@ -191,6 +193,25 @@ def test_lengths_around_a_vector_and_a_block():
         x, y = rng.standard_normal((2, n + 1))[:, :n]
         for one, other in zip(kernel(x, y, 3), interpret(program, x, y, 3.0), strict=True):
             assert same(one, other), n
+
+
+@pytest.mark.parametrize("seed", range(400 if FULL else 12))
+def test_random_programs(seed):
+    rng = np.random.default_rng(seed)
+    program = random_program(rng, int(rng.choice([2, 5, 12, 30])))
+    if program is None:
+        return
+    code = compiled(program)
+    numbers = [1.25] * len(program.numbers)
+    for n in (code.width + 1, 3, min(code.block, 2000) + 5):
+        given = [rng.choice(special(dtype), n) for dtype in program.operands]
+        with flags_of_kernels(), np.errstate(all="ignore"):
+            made = kernel_of(program)(*given, *numbers)
+            wanted = interpret(program, *given, *numbers)
+        made, wanted = ((one,) if isinstance(one, np.ndarray) else one for one in (made, wanted))
+        for one, other in zip(made, wanted, strict=True):
+            other = np.broadcast_to(other, one.shape).copy()  # of constants alone
+            assert same(one, other, any_nan=True), program.key
 
 
 def layouts():
