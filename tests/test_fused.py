@@ -472,6 +472,10 @@ def chosen(x):
     return a * b, c, k, t, np.where(t & m, b, np.where(m, a, 1))
 
 
+def chosen_and_added(x):
+    return np.where(x > 0.0, x * 2.0, x - 1.0).sum(axis=0)
+
+
 def rows_of_many(x):
     if x.size == 0:
         return x * 2.0 + x - 1.0
@@ -490,7 +494,7 @@ def rows_of_few(x):
 
 
 PROGRAMS = [
-    rows_of_many, rows_of_few, chosen, newton, normalised, cubes, smooth, pairs, orders, slices,
+    chosen_and_added, rows_of_many, rows_of_few, chosen, newton, normalised, cubes, smooth, pairs, orders, slices,
     two_axes, view_of_a_temporary, returned_twice, written_temporary, reads_back, powers, writes_an_input, turns, swapped,
     mixed, numbers,
 ]  # fmt: skip
