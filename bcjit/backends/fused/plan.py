@@ -48,6 +48,9 @@ if TYPE_CHECKING:
 
 __all__ = ["BufferPlanner"]
 
+# How many times as large arrays must be where nothing is made block by block: NumPy's allocator gives memory that is still in the caches.
+_WITHOUT_RUNS: Final = 4
+
 _AT_THE_END: Final = 1 << 60
 
 
@@ -123,6 +126,8 @@ class BufferPlanner:
             *(node for node in nodes if node not in arrays and is_blockwise(node)),
         }
         runs = [*Runs(places, arrays, main, self.layouts, sizes, small).find()]
+        if not runs:
+            self.smallest *= _WITHOUT_RUNS
         run_of = {one.node: run for run in runs for one in run.arrays}
         # Only a block of what numpy.where gives is cheap to copy.
         arrays = {
