@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from bcjit.fx_graph.expressions import Expression, Renderer
     from bcjit.fx_graph.graph import Graph
 
-__all__ = ["Blocks", "blocks"]
+__all__ = ["UNIT", "Blocks", "blocks"]
+
+UNIT: Final = 64  # elements: a multiple of what NumPy's vector loops do in a turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +70,22 @@ class _Writer:
             self.before.append(f"{names[buffer]} = {empty}({self.shape}, {kind})")
         length, step = renderer.new_name("length"), renderer.new_name("step")
         self.before.append(f"{length} = {self.length}")
-        # Never a block of one element: NumPy takes a + b in its place for a sum, in another order.
+        # Which of two NaNs comes through a sum or product depends in NumPy on whether an element is in the body or in the tail of its vector
+        # loop: so blocks are made of whole turns of that loop, where they are that large at all.
+        unit = UNIT if run.block % UNIT == 0 else 1
         if run.flat or len(run.shape) == 1:
-            self.before.append(f"{step} = {run.block} - ({length} % {run.block} == 1)")
+            self.before.append(f"{step} = {run.block}")
         else:
             row = f"max({size} // max({length}, 1), 1)"
             self.before.append(f"{step} = max({run.block} // {row}, 1)")
-            if product(run.shape[1:]) == 1:
-                one = f"{step} > 1 and {length} % {step} == 1"
-                self.before.append(f"{step} -= {one}")
+            if unit > 1:
+                turns = f"({unit} // {renderer.bind(math.gcd, 'gcd')}({row}, {unit}))"
+                self.before.append(f"{step} += -{step} % {turns}")
+        if run.flat or product(run.shape[1:]) == 1:
+            # Never a block of one element: NumPy takes a + b in the place of a for a sum, which turns the operands round. Lengths that leave
+            # one behind three sizes are beyond any memory.
+            test = f"{step} > {2 * unit} and {length} % {step} == 1"
+            self.before += [f"{step} -= {unit} * ({test})"] * 2
         self.length, self.step = length, step
 
     def _whole(self) -> tuple[str, str, str]:

@@ -36,8 +36,9 @@ from bcjit.backends.fused.order import (
 )
 from bcjit.backends.fused.runs import Array, FoundRun, Key, Runs, masks
 from bcjit.backends.fused.scratch import ScratchPool
-from bcjit.dims import Dim, Expr, floor_divide, maximum, product
+from bcjit.dims import Dim, Expr, floor_divide, maximum, minimum, product
 from bcjit.fx_graph import Node, NodeKind, maker
+from bcjit.fx_graph.blocks import UNIT
 from bcjit.fx_graph.buffers import Plan, Run, Scratch, Stored
 from bcjit.fx_graph.elision import LEAST
 from bcjit.records import dataclass, replace
@@ -227,7 +228,10 @@ class BufferPlanner:
         if run.flat or len(main) == 1:
             return (self.block,)
         row = maximum(product(main[1:]), 1)
-        return maximum(floor_divide(self._block_of(run), row), 1), *main[1:]
+        rows = maximum(floor_divide(self._block_of(run), row), 1)
+        if self._block_of(run) % UNIT == 0:  # see there
+            rows = minimum(main[0], floor_divide(rows + (UNIT - 1), UNIT) * UNIT)
+        return rows, *main[1:]
 
     def _run(
         self,
