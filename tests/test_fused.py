@@ -255,8 +255,8 @@ PLANS = [
         "buffer = np_empty(x.shape, dtype_float64)",
         "length = x.size",
         "step = 5",
-        "step -= 1 * (step > 2 and length % step == 1)",
-        "step -= 1 * (step > 2 and length % step == 1)",
+        "step -= 1 * (step > 2 * 1 and 0 < length % step < 2)",
+        "step -= 1 * (step > 2 * 1 and 0 < length % step < 2)",
         "for start in range(0, length, step):",
         "here = slice(start, start + step)",
         "x_block = x[here]",
@@ -271,7 +271,8 @@ PLANS = [
     (rows, (M,), [
         "buffer = np_empty(x.shape, dtype_float64)",
         "length = x.shape[0]",
-        "step = max(10 // max(x.size // max(length, 1), 1), 1)",
+        "row = max(x.size // max(length, 1), 1)",
+        "step = max(10 // row, 1)",
         "max_ = np_empty((*x.shape[:-1], 1), dtype_float64)",
         "sum = np_empty((*x.shape[:-1], 1), dtype_float64)",
         "for start in range(0, length, step):",
@@ -298,8 +299,8 @@ PLANS = [
         "getitem_2 = u[1:-1]",
         "length = getitem.size",
         "step = 5",
-        "step -= 1 * (step > 2 and length % step == 1)",
-        "step -= 1 * (step > 2 and length % step == 1)",
+        "step -= 1 * (step > 2 * 1 and 0 < length % step < 2)",
+        "step -= 1 * (step > 2 * 1 and 0 < length % step < 2)",
         "for start in range(0, length, step):",
         "here = slice(start, start + step)",
         "getitem_block = getitem[here]",
@@ -625,7 +626,7 @@ def chain_of_rows(x, y):
 @pytest.mark.parametrize("fn", [flat_chain, chain_of_rows])
 def test_blocks_tell_nans_apart_as_numpy_does(fn, dtype):
     bits = np.dtype(f"u{np.dtype(dtype).itemsize}")
-    sizes = (191, 192, 193, 200, 256, 577)
+    sizes = (191, 192, 193, 199, 200, 256, 577)
     shapes = [(n,) for n in sizes] if fn is flat_chain else [(300, 33), (70, 200), (130, 8)]
     # Chains that are computed into their operands by NumPy would be, too, in arrays that are larger than these.
     for shape in shapes:

@@ -71,21 +71,26 @@ class _Writer:
         length, step = renderer.new_name("length"), renderer.new_name("step")
         self.before.append(f"{length} = {self.length}")
         # Which of two NaNs comes through a sum or product depends in NumPy on whether an element is in the body or in the tail of its vector
-        # loop: so blocks are made of whole turns of that loop, where they are that large at all.
+        # loop: so blocks are made of whole turns of that loop, where they are that large at all, and none is so short that it may be all tail;
+        # of one element never, since NumPy takes a + b in the place of a for a sum, which turns the operands round.
         unit = UNIT if run.block % UNIT == 0 else 1
+        turn, row = str(unit), ""
         if run.flat or len(run.shape) == 1:
             self.before.append(f"{step} = {run.block}")
         else:
-            row = f"max({size} // max({length}, 1), 1)"
+            row = renderer.new_name("row")
+            self.before.append(f"{row} = max({size} // max({length}, 1), 1)")
             self.before.append(f"{step} = max({run.block} // {row}, 1)")
             if unit > 1:
-                turns = f"({unit} // {renderer.bind(math.gcd, 'gcd')}({row}, {unit}))"
-                self.before.append(f"{step} += -{step} % {turns}")
-        if run.flat or product(run.shape[1:]) == 1:
-            # Never a block of one element: NumPy takes a + b in the place of a for a sum, which turns the operands round. Lengths that leave
-            # one behind three sizes are beyond any memory.
-            test = f"{step} > {2 * unit} and {length} % {step} == 1"
-            self.before += [f"{step} -= {unit} * ({test})"] * 2
+                turn = renderer.new_name("turn")
+                gcd = renderer.bind(math.gcd, "gcd")
+                self.before.append(f"{turn} = {unit} // {gcd}({row}, {unit})")
+                self.before.append(f"{step} += -{step} % {turn}")
+        if unit > 1 or not row or product(run.shape[1:]) == 1:
+            left = f"{length} % {step}" + (f" * {row}" if row else "")
+            test = f"{step} > 2 * {turn} and 0 < {left} < {max(unit, 2)}"
+            # Lengths that leave so little behind with three sizes are beyond any memory.
+            self.before += [f"{step} -= {turn} * ({test})"] * 2
         self.length, self.step = length, step
 
     def _whole(self) -> tuple[str, str, str]:
