@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from bcjit.fx_graph.expressions import Expression, Renderer
     from bcjit.fx_graph.graph import Graph
 
-__all__ = ["Blocks", "blocks"]
+__all__ = ["UNIT", "Blocks", "blocks"]
+
+UNIT: Final = 64  # elements: a multiple of what NumPy's vector loops do in a turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +70,27 @@ class _Writer:
             self.before.append(f"{names[buffer]} = {empty}({self.shape}, {kind})")
         length, step = renderer.new_name("length"), renderer.new_name("step")
         self.before.append(f"{length} = {self.length}")
-        # Never a block of one element: NumPy takes a + b in its place for a sum, in another order.
+        # Which of two NaNs comes through a sum or product depends in NumPy on whether an element is in the body or in the tail of its vector
+        # loop: so blocks are made of whole turns of that loop, where they are that large at all, and none is so short that it may be all tail;
+        # of one element never, since NumPy takes a + b in the place of a for a sum, which turns the operands round.
+        unit = UNIT if run.block % UNIT == 0 else 1
+        turn, row = str(unit), ""
         if run.flat or len(run.shape) == 1:
-            self.before.append(f"{step} = {run.block} - ({length} % {run.block} == 1)")
+            self.before.append(f"{step} = {run.block}")
         else:
-            row = f"max({size} // max({length}, 1), 1)"
+            row = renderer.new_name("row")
+            self.before.append(f"{row} = max({size} // max({length}, 1), 1)")
             self.before.append(f"{step} = max({run.block} // {row}, 1)")
-            if product(run.shape[1:]) == 1:
-                one = f"{step} > 1 and {length} % {step} == 1"
-                self.before.append(f"{step} -= {one}")
+            if unit > 1:
+                turn = renderer.new_name("turn")
+                gcd = renderer.bind(math.gcd, "gcd")
+                self.before.append(f"{turn} = {unit} // {gcd}({row}, {unit})")
+                self.before.append(f"{step} += -{step} % {turn}")
+        if unit > 1 or not row or product(run.shape[1:]) == 1:
+            left = f"{length} % {step}" + (f" * {row}" if row else "")
+            test = f"{step} > 2 * {turn} and 0 < {left} < {max(unit, 2)}"
+            # Lengths that leave so little behind with three sizes are beyond any memory.
+            self.before += [f"{step} -= {turn} * ({test})"] * 2
         self.length, self.step = length, step
 
     def _whole(self) -> tuple[str, str, str]:

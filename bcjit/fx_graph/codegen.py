@@ -135,7 +135,8 @@ def _planned(
     plan = planner.plan(places, candidates)
     if plan is None:
         return None
-    number = 1 + max(-1 if s.buffer is None else s.buffer for s in plan.calls.values())
+    stored_in = [-1 if one.buffer is None else one.buffer for one in plan.calls.values()]
+    number = max(len(plan.scratch), 1 + max(stored_in))  # those behind it leave the graph
     buffers = Buffers(plan.calls, tuple(beside.new_name("buffer") for _ in range(number)))
     buffers.runs = {node: run for run in plan.runs for node in (*run.nodes, *run.views)}
     # A failure in front of every call is one of an input: nothing has happened.

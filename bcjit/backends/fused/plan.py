@@ -36,8 +36,9 @@ from bcjit.backends.fused.order import (
 )
 from bcjit.backends.fused.runs import Array, FoundRun, Key, Runs, masks
 from bcjit.backends.fused.scratch import ScratchPool
-from bcjit.dims import Dim, Expr, floor_divide, maximum, product
+from bcjit.dims import Dim, Expr, floor_divide, maximum, minimum, product
 from bcjit.fx_graph import Node, NodeKind, maker
+from bcjit.fx_graph.blocks import UNIT
 from bcjit.fx_graph.buffers import Plan, Run, Scratch, Stored
 from bcjit.fx_graph.elision import LEAST
 from bcjit.records import dataclass, replace
@@ -47,6 +48,9 @@ if TYPE_CHECKING:
     from bcjit.fx_graph.places import Places
 
 __all__ = ["BufferPlanner"]
+
+# How many times as large arrays must be where nothing is made block by block: NumPy's allocator gives memory that is still in the caches.
+_WITHOUT_RUNS: Final = 4
 
 _AT_THE_END: Final = 1 << 60
 
@@ -123,6 +127,8 @@ class BufferPlanner:
             *(node for node in nodes if node not in arrays and is_blockwise(node)),
         }
         runs = [*Runs(places, arrays, main, self.layouts, sizes, small).find()]
+        if not runs:
+            self.smallest *= _WITHOUT_RUNS
         run_of = {one.node: run for run in runs for one in run.arrays}
         # Only a block of what numpy.where gives is cheap to copy.
         arrays = {
@@ -222,7 +228,10 @@ class BufferPlanner:
         if run.flat or len(main) == 1:
             return (self.block,)
         row = maximum(product(main[1:]), 1)
-        return maximum(floor_divide(self._block_of(run), row), 1), *main[1:]
+        rows = maximum(floor_divide(self._block_of(run), row), 1)
+        if self._block_of(run) % UNIT == 0:  # see there
+            rows = minimum(main[0], floor_divide(rows + (UNIT - 1), UNIT) * UNIT)
+        return rows, *main[1:]
 
     def _run(
         self,
