@@ -155,6 +155,18 @@ def test_writes(function: Callable[..., Any]) -> None:
         assert not any(kernel.fell_back for kernel in made.kernels)
 
 
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_writes_that_numpy_does_after_all(function: Callable[..., Any]) -> None:
+    def unaligned() -> tuple[Array]:
+        memory = bytearray(8 * 20 + 1)
+        array = np.frombuffer(memory, dtype=np.uint8, offset=1).view(float).reshape(4, 5)
+        array[...] = grid(4, 5)
+        return (array,)
+
+    made = check(function, unaligned)
+    assert all(kernel.fell_back == kernel.calls > 0 for kernel in made.kernels)
+
+
 @pytest.mark.parametrize("function", [inner, in_place, negative, out])
 def test_writes_of_other_dtypes(function: Callable[..., Any]) -> None:
     for dtype in (np.float32, np.int16, np.uint8):

@@ -362,6 +362,7 @@ static void run_rows(Run *run, npy_intp first, npy_intp last, char *scratch)
 
 /* Shorter rows are gathered into blocks; so are longer ones than a thread should be at without a pause. */
 #define SHORT_ROW 96
+#define SHORTEST_ROW 8                      /* where nothing is repeated, and no loop of NumPy's is called for each row */
 #define LONG_ROW ((npy_intp)1 << 22)
 
 /* Nanoseconds between looks at whether somebody pressed Ctrl-C, and elements in the first of them, whose pace is not known. */
@@ -695,7 +696,7 @@ static size_t choose_way(Run *run, bool streams)
     npy_intp width = run->kernel->width, chunk = run->kernel->chunk;
     int inner = run->ndim - 1;
     size_t room = 0;
-    bool whole = true, rows = true;
+    bool whole = true, rows = true, alike = run->kernel->n_loops == 0;
     for (int i = 0; i < run->n_operands; i++) {
         Operand *operand = &run->operands[i];
         operand->whole = true;
@@ -718,8 +719,10 @@ static size_t choose_way(Run *run, bool streams)
         }
         whole = whole && operand->whole;
         rows = rows && (operand->strides[inner] == operand->itemsize || operand->strides[inner] == 0);
+        alike = alike && operand->strides[inner] == operand->itemsize;
     }
-    run->by_rows = !streams && !whole && rows && run->ndim > 1 && run->dims[inner] >= SHORT_ROW &&
+    npy_intp shortest = alike ? SHORTEST_ROW : SHORT_ROW;
+    run->by_rows = !streams && !whole && rows && run->ndim > 1 && run->dims[inner] >= shortest &&
                    run->dims[inner] >= width && run->dims[inner] <= LONG_ROW;
     for (int i = 0; i < run->n_operands; i++) {
         Operand *operand = &run->operands[i];
