@@ -183,6 +183,7 @@ def same(one, other, *, any_nan=False):
         and one.shape == other.shape
         and one.strides == other.strides
         and repr(one.flags) == repr(other.flags)
+        and (getattr(one, "base", None) is None) == (getattr(other, "base", None) is None)
         and bool(
             (bits(one.ravel("K"), any_nan=any_nan) == bits(other.ravel("K"), any_nan=any_nan)).all()
         )

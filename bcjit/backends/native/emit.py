@@ -76,7 +76,12 @@ class _Emitter:
         self.slots: dict[Item, str] = {}  # where a number lies that a loop reads
 
     def _in_vectors(self, item: Item) -> bool:
-        return item.dtype.kind != "c"
+        """Whether an item is computed with or made in vectors, not only by loops."""
+        if item.dtype.kind != "c":
+            return True
+        users = [one for one in self.items if isinstance(one, Apply) and item in one.operands]
+        made = isinstance(item, Apply) and not _is_loop(item)
+        return made or not all(map(_is_loop, users))
 
     # Planning
 
@@ -210,11 +215,11 @@ class _Emitter:
                 self.splats[item] = Vector(t.splat(scalar, element_type(item.dtype)), item.dtype)
             return
         if self._in_vectors(item):
-            is_float = item.dtype.kind == "f"
-            self.splats[item] = t.opaque(item.value) if is_float else t.constant(item.value)
+            made = {"f": t.opaque, "c": t.complex_constant}.get(item.dtype.kind, t.constant)
+            self.splats[item] = made(item.value)
         if read:
             place = self.slots[item] = t.value(f"alloca [{item.dtype.itemsize} x i8], align 16")
-            if self._in_vectors(item):
+            if item.dtype.kind != "c":
                 text = scalar_text(item.value)
                 t.emit(f"store {memory_type(item.dtype)} {text}, ptr {place}")
                 return

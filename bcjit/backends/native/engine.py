@@ -35,6 +35,8 @@ class Machine:
     ----------
     vector_bytes
         Of the vectors that code is made of.
+    fuses
+        Whether the processor multiplies and adds at once.
     halves
         Whether this is an x86 processor that converts float16.
     rounds
@@ -60,6 +62,7 @@ class Machine:
         self.vector_bytes = _vector_bytes(features)
         x86 = target.triple.startswith(("x86_64", "i686"))
         self.halves = x86 and bool(features.get("f16c"))
+        self.fuses = not x86 or bool(features.get("fma"))
         self.rounds = not x86 or bool(features.get("sse4.1"))
         self.jit: Any = llvm.create_lljit_compiler(self.target)
         self._names = itertools.count()

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from bcjit.backends.native.complexes import complex_rule, real_of
 from bcjit.backends.native.engine import machine
 from bcjit.backends.native.halves import half_rule
 from bcjit.backends.native.text import Text, Vector, element_type
@@ -351,6 +352,7 @@ _RULES: Final[dict[str, dict[str, Rule]]] = {
 
 _OWN: Final = {**SCALAR_FUNCTIONS, "cast": CAST, "select": SELECT, "clip": CLIP}
 
+_CHARS: Final = frozenset("?bhilqpBHILQPefdFD")
 _ROUND: Final = frozenset({"floor", "ceil", "trunc", "rint"})
 # Of operands of several dtypes.
 _MIXED: Final = frozenset({"select"})
@@ -363,10 +365,14 @@ def rule_of(function: ScalarFunction, dtypes: tuple[DType, ...]) -> Rule | None:
     name = function.name
     if _OWN.get(name) is not function:
         return None  # somebody else's ufunc of the same name
-    if any(dtype.kind not in "biuf" or dtype.itemsize > 8 or dtype.char == "g" for dtype in dtypes):
+    if any(dtype.char not in _CHARS for dtype in dtypes):
         return None
     if name not in _MIXED and len(set(dtypes[:-1])) > 1:
         return None  # comparisons of int64 with uint64
+    if any(dtype.kind == "c" for dtype in dtypes):
+        parts = tuple(real_of(dtype) if dtype.kind == "c" else dtype for dtype in dtypes)
+        halves = any(dtype.char == "e" for dtype in dtypes)
+        return None if halves else complex_rule(name, dtypes, _of_kind(name, parts))
     if any(dtype.char == "e" for dtype in dtypes):
         if not machine().halves:
             return None

@@ -18,9 +18,11 @@ _FLOATS: Final = {2: "half", 4: "float", 8: "double"}
 
 
 def element_type(dtype: DType) -> str:
-    """Return the type of an element as it is computed with; a bool is one bit."""
+    """Return the type of an element as it is computed with; a bool is one bit. Of a complex number it is that of a part."""
     if dtype.kind == "b":
         return "i1"
+    if dtype.kind == "c":
+        return _FLOATS[dtype.itemsize // 2]
     if dtype.kind in "iu":
         return f"i{8 * dtype.itemsize}"
     return _FLOATS[dtype.itemsize]
@@ -28,6 +30,8 @@ def element_type(dtype: DType) -> str:
 
 def memory_type(dtype: DType) -> str:
     """Return the type of an element as it lies in memory."""
+    if dtype.kind == "c":
+        return f"[2 x {element_type(dtype)}]"
     return "i8" if dtype.kind == "b" else element_type(dtype)
 
 
@@ -84,8 +88,14 @@ class Text:
         return f"<{self.width} x {element}>"
 
     def type_of(self, dtype: DType) -> str:
-        """Return the type of a vector of elements of a dtype."""
+        """Return the type of a vector of elements of a dtype; of complex numbers it holds the parts by turns."""
+        if dtype.kind == "c":
+            return f"<{2 * self.width} x {element_type(dtype)}>"
         return self.vector_type(element_type(dtype))
+
+    def _memory_of(self, dtype: DType) -> str:
+        """Return the type of a vector of elements as it lies in memory."""
+        return self.vector_type("i8") if dtype.kind == "b" else self.type_of(dtype)
 
     def make(self, dtype: DType, text: str) -> Vector:
         """Append an instruction that gives a vector of a dtype."""
@@ -120,21 +130,29 @@ class Text:
             self.lines = body
         return self._opaque[key]
 
+    def complex_constant(self, value: np.generic) -> Vector:
+        """Return the vector of a complex constant, of which LLVM knows nothing either."""
+        kind = self.vector_type(element_type(value.dtype))
+        real, imaginary = (self.opaque(part).name for part in (value.real, value.imag))
+        places = ", ".join(f"i32 {at}" for i in range(self.width) for at in (i, self.width + i))
+        mask = f"<{2 * self.width} x i32> <{places}>"
+        return self.make(value.dtype, f"shufflevector {kind} {real}, {kind} {imaginary}, {mask}")
+
     def load(self, pointer: str, dtype: DType) -> Vector:
         """Load a vector of elements that lie side by side."""
-        memory = self.vector_type(memory_type(dtype))
-        loaded = self.value(f"load {memory}, ptr {pointer}, align {dtype.itemsize}")
+        memory = self._memory_of(dtype)
+        loaded = self.value(f"load {memory}, ptr {pointer}, align {_alignment(dtype)}")
         if dtype.kind != "b":
             return Vector(loaded, dtype)
         return self.make(dtype, f"icmp ne {memory} {loaded}, zeroinitializer")
 
     def store(self, vector: Vector, pointer: str) -> None:
         """Store a vector."""
-        memory = self.vector_type(memory_type(vector.dtype))
+        memory = self._memory_of(vector.dtype)
         name = vector.name
         if vector.dtype.kind == "b":
             name = self.value(f"zext {self.vector_type('i1')} {name} to {memory}")
-        self.emit(f"store {memory} {name}, ptr {pointer}, align {vector.dtype.itemsize}")
+        self.emit(f"store {memory} {name}, ptr {pointer}, align {_alignment(vector.dtype)}")
 
     def call(self, function: str, result: str, operands: Iterable[tuple[str, str]]) -> str:
         """Call a function, which is declared; operands are types and names."""
@@ -143,6 +161,10 @@ class Text:
         self.declared[f"declare {result} @{function}({types})"] = None
         given = ", ".join(f"{kind} {name}" for kind, name in operands)
         return self.value(f"call {result} @{function}({given})")
+
+
+def _alignment(dtype: DType) -> int:
+    return dtype.itemsize // 2 if dtype.kind == "c" else dtype.itemsize
 
 
 def scalar_text(value: np.generic) -> str:

@@ -46,7 +46,7 @@ class _Weak(ScalarMeta):
 
 
 # Functions that lay out what they compute in C order for operands in C order and in Fortran's for such ones, as ufuncs do, with the
-# keywords that change nothing of that. (np.select, np.copy and the types of scalars are others.)
+# keywords that change nothing of that. (np.select, np.copy and the types of scalars are others; what np.isclose gives is a view.)
 _FUNCTIONS: Final[dict[object, frozenset[str]]] = {
     np.where: frozenset(),
     np.clip: frozenset({"min", "max", "a_min", "a_max", "dtype"}),
@@ -58,7 +58,6 @@ _FUNCTIONS: Final[dict[object, frozenset[str]]] = {
     np.round: frozenset({"decimals"}),
     np.ndarray.round: frozenset({"decimals"}),
     np.angle: frozenset({"deg"}),
-    np.isclose: frozenset({"rtol", "atol", "equal_nan"}),
     np.isposinf: frozenset(),
     np.isneginf: frozenset(),
     np.nan_to_num: frozenset({"nan", "posinf", "neginf"}),
