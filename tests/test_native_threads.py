@@ -1,5 +1,6 @@
 """Kernels of several threads: the same bits whatever their number, flags, interrupts, forks, the end of the process."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -191,3 +192,20 @@ def test_the_setting():
         assert thread_count() == 5
     with config.override(num_threads=0):
         assert 1 <= thread_count() <= (os.cpu_count() or 1)
+
+
+def test_a_kernel_that_is_forgotten_while_it_runs_runs_to_its_end():
+    x = np.linspace(-3.0, 5.0, 1 << 20)
+    wanted = chain(x, x).tobytes()
+    found = []
+    with config.override(num_threads=2):
+        for _ in range(3):
+            fn = compiled(chain)
+            fn(x[:8], x[:8])
+            thread = threading.Thread(target=lambda fn=fn: found.append(fn(x, x).tobytes()))
+            thread.start()
+            fn.reset()
+            del fn
+            gc.collect()
+            thread.join(60)
+    assert found == [wanted] * 3

@@ -225,7 +225,9 @@ static PyObject *run_graph(GraphCall *self, PyObject *const *args, size_t nargsf
             }
         }
     }
-    result = PyObject_Vectorcall(self->fn, args, nargsf, kwnames);
+    PyObject *fn = Py_NewRef(self->fn);     /* machine code may let other threads run, which may forget it */
+    result = PyObject_Vectorcall(fn, args, nargsf, kwnames);
+    Py_DECREF(fn);
     if (token != NULL) {
         PyObject *type, *value, *traceback;
         PyErr_Fetch(&type, &value, &traceback);
