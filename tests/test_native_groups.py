@@ -129,3 +129,35 @@ def test_what_hands_on_more_than_a_kernel_has_a_frame():
     for program in (lambda x: x.sum() + 1.0, lambda x: (x - 1.0, x + 1.0)):
         bcjit.compile(program, backend=backend)(x)
     assert only == [None] * 2
+
+
+def test_what_a_kernel_cannot_hold_is_several():
+    """More results, or more operands, than one has."""
+
+    def results(x):
+        return tuple(x * float(k) + 1.0 for k in range(2, 13))
+
+    def operands(*arrays):
+        total = arrays[0] * 2.0
+        for array in arrays[1:]:
+            total = total + array
+        return total
+
+    x = np.arange(1.0, 4.0)
+    fn, counts = compiled(results)
+    assert [one.tobytes() for one in fn(x)] == [one.tobytes() for one in results(x)]
+    assert counts == [2]
+    arrays = [x + k for k in range(40)]
+    fn, counts = compiled(operands)
+    assert fn(*arrays).tobytes() == operands(*arrays).tobytes()
+    assert counts == [2]
+
+
+def test_calls_that_share_operands_are_one_kernel():
+    def apart(x, y):
+        return x * 2.0, y * 3.0 + x
+
+    x, y = np.arange(1.0, 5.0), np.arange(2.0, 6.0)
+    fn, counts = compiled(apart)
+    assert [one.tobytes() for one in fn(x, y)] == [one.tobytes() for one in apart(x, y)]
+    assert counts == [1]

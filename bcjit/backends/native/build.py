@@ -11,7 +11,7 @@ import numpy as np
 from bcjit import _core
 from bcjit.backends.native.compiled import Compiled, compiled
 from bcjit.backends.native.groups import drafts
-from bcjit.backends.native.outcomes import Group, outcomes
+from bcjit.backends.native.outcomes import Group, halves, outcomes
 from bcjit.backends.native.program import Program, flags_that_count, loop_of
 from bcjit.backends.native.reduce_bound import bound_items, constant_of, result_row
 from bcjit.backends.native.reduce_groups import ReduceGroup, reduce_groups
@@ -69,11 +69,15 @@ def build(graph: Graph, smallest: int) -> Built:
             if reduction is not None:
                 made += reduction.codes
                 moved |= reduction.put(origin)
-        for group in outcomes(one, drafts(one, copy.equal), smallest):
+        waiting = outcomes(one, drafts(one, copy.equal), smallest)
+        while waiting:
+            group = waiting.pop(0)
             kernel = _Kernel.of(one, group, moved)
             if kernel is not None:
                 made += kernel.codes
                 moved |= kernel.put(origin)
+            elif len(group.nodes) > 1:
+                waiting[:0] = outcomes(one, halves(group), smallest)
     return Built(copy, origin, tuple(made))
 
 

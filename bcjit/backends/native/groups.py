@@ -121,14 +121,15 @@ def _of_run(
             waiting.unite(members[joined][0], node)
             members[joined].append(node)
             takes[joined] |= taken
-            for index in sorted({of[one] for one in used if one in of} - {joined}):
+            for index in _neighbours(used, of, takes, taken):
                 one, other = members[joined], members[index]
-                if _are_one(one, other, shapes, waiting):
+                if index != joined and other and _are_one(one, other, shapes, waiting):
                     waiting.unite(one[0], other[0])
                     takes[joined] |= takes[index]
                     members[joined] = sorted((*one, *other), key=place.__getitem__)
                     of |= dict.fromkeys(other, joined)
                     members[index] = []
+                    takes[index] = set()
     made = []
     for nodes in filter(None, members):
         made_inside = tuple(dict.fromkeys(v for node in nodes for v in node.uses() if v in views))
@@ -147,6 +148,17 @@ def shape_of(node: Node, equal: Mapping[Symbol, Dim]) -> tuple[DimLike, ...]:
         return meta.shape
 
 
+def _neighbours(
+    used: set[Node], of: dict[Node, int], takes: list[set[Node]], taken: set[Node]
+) -> list[int]:
+    """Return the groups whose results a call uses, then late ones that take the same operands."""
+    found = list(dict.fromkeys(of[one] for one in used if one in of))
+    for index in range(len(takes) - 1, max(len(takes) - 5, -1), -1):
+        if index not in found and not takes[index].isdisjoint(taken):
+            found.append(index)
+    return found
+
+
 def _joined(
     node: Node,
     used: set[Node],
@@ -158,11 +170,7 @@ def _joined(
     waiting: Waiting[Node],
 ) -> int | None:
     """Return the group that a call joins: one whose results it uses, else one that uses the same operands."""
-    candidates = [of[one] for one in used if one in of]
-    for index in range(len(members) - 1, max(len(members) - 5, -1), -1):
-        if index not in candidates and not takes[index].isdisjoint(taken):
-            candidates.append(index)
-    for index in candidates:
+    for index in _neighbours(used, of, takes, taken):
         group = members[index]
         if not 0 < len(group) < LARGEST or shapes[group[0]] != shapes[node]:
             continue

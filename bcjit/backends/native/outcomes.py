@@ -10,7 +10,7 @@ from bcjit.backends.native.writes import Write, own_views, write_of
 from bcjit.fx_graph import Graph, Node
 from bcjit.records import dataclass
 
-__all__ = ["Group", "outcomes"]
+__all__ = ["Group", "halves", "outcomes"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,6 +46,22 @@ def outcomes(graph: Graph, drafts: Iterable[Draft], smallest: int) -> list[Group
         lazy = () if write is None else _lazy(graph, draft, write, read_from)
         made.append(Group(draft.nodes, draft.items, results, draft.views, write, handed, lazy))
     return made
+
+
+def halves(group: Group) -> list[Draft]:
+    """Return the first and the second half of the calls of a group of which no kernel can be made."""
+    middle = len(group.nodes) // 2
+    effect = None if group.write is None else group.write.node
+    return [
+        Draft(
+            part,
+            {node: group.items[node] for node in part},
+            tuple(view for view in group.views if any(view in node.uses() for node in part)),
+            effect if part[-1] is group.nodes[-1] else None,
+        )
+        for part in (group.nodes[:middle], group.nodes[middle:])
+        if part
+    ]
 
 
 def _results(
