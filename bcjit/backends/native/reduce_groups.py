@@ -140,6 +140,8 @@ class _Grouping:
             return
         shape = shape_of(node, self.equal)
         for group in self._candidates(node, used):
+            if any(one in group.folded and not _has_dtype(one) for one in node.uses()):
+                continue  # a Python int, which takes the dtype of what it is used with
             arrays = [one for one in node.uses() if _is_array(one)]
             inside = [one for one in arrays if one in group.folded]
             of_folded = inside and len(inside) == len(arrays)
@@ -206,13 +208,17 @@ class _Grouping:
 
 
 def _is_worth_it(group: ReduceGroup) -> bool:
-    """Whether a kernel of its own is faster: NumPy stops at the first true element of a single ``any``."""
+    """Whether a kernel is faster: NumPy stops at the first true element of a single ``any``, and its ``argmax`` is C code alone."""
     if group.axes is None:
         return False
     if len(group.nodes) > 1:
         return True
     (node,) = group.nodes
-    return getattr(node.op, "name", "") not in ("any", "all")
+    return getattr(node.op, "name", "") not in ("any", "all", "argmax", "argmin")
+
+
+def _has_dtype(node: Node) -> bool:
+    return all(isinstance(meta, ArrayMeta) for meta in node.meta)
 
 
 def _is_array(node: Node) -> bool:
