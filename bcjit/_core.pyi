@@ -68,7 +68,7 @@ class Kernel:
 class ReduceKernel:
     """A `Kernel` with reductions, of ``n_axes`` axes from ``first_axis`` on of arrays with ``ndim``; see bcjit/csrc/reduce.h.
 
-    NumPy folds a row ``pieces`` elements at a time.
+    NumPy folds a row ``pieces`` elements at a time. The argument -1 of a scalar is how many elements a result is made of, -2 one less.
 
     ``operands`` and ``scalars`` as for `Kernel`, each array also with whether it is reduced itself. ``bigs``: (kind, type number) of
     each value with all elements, ``smalls``: type numbers of what was folded. ``phases``: (code, folds, code) each.

@@ -221,6 +221,19 @@ def test_counts_and_means_of_conditions():
         check(lambda x: ((x > 0).sum(axis=0), (x > 1).mean(axis=0)), np.atleast_2d(x), runs=False)
 
 
+def test_a_count_is_a_python_number_for_what_uses_it():
+    for dtype in (np.float64, np.float32, np.int8):
+        x = values((4, 30), dtype)
+        check(
+            lambda x: (
+                x / np.count_nonzero(x > 0),
+                x * np.count_nonzero(x > 0, axis=-1, keepdims=True),
+            ),
+            x,
+            runs=False,
+        )
+
+
 # Several phases
 
 

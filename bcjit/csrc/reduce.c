@@ -209,6 +209,21 @@ static bool has_short_rows(const ReduceRun *run)
     return false;
 }
 
+/* How many elements each result is made of, or one less, but not less than none. */
+static bool store_size(ReduceRun *run, int i)
+{
+    const KernelScalar *scalar = &run->kernel->scalars[i];
+    npy_intp size = run->reduced + 1 + scalar->argument;
+    char *to = run->scalars + i * KERNEL_SCALAR_SIZE;
+    size = size < 0 ? 0 : size;
+    switch (scalar->type) {
+    case NPY_LONG:
+    case NPY_LONGLONG: *(npy_int64 *)to = size; return sizeof(npy_long) == 8 || scalar->type == NPY_LONGLONG;
+    case NPY_DOUBLE: *(double *)to = (double)size; return true;
+    default: return false;
+    }
+}
+
 /* 1 done, 0 not what the kernel is for, -1 an error is set. */
 static int compute(const ReduceKernel *kernel, PyObject *const *args, PyArrayObject **results,
                    char *numbers)
@@ -228,7 +243,7 @@ static int compute(const ReduceKernel *kernel, PyObject *const *args, PyArrayObj
     }
     for (int i = 0; i < kernel->n_scalars; i++) {
         const KernelScalar *scalar = &kernel->scalars[i];
-        if (!store_scalar(run.scalars + i * KERNEL_SCALAR_SIZE, args[scalar->argument], scalar)) {
+        if (scalar->argument >= 0 && !store_scalar(run.scalars + i * KERNEL_SCALAR_SIZE, args[scalar->argument], scalar)) {
             return 0;
         }
     }
@@ -241,6 +256,11 @@ static int compute(const ReduceKernel *kernel, PyObject *const *args, PyArrayObj
     run.reduced = PyArray_MultiplyList(shape + kernel->first_axis, kernel->n_axes);
     run.inner = PyArray_MultiplyList(shape + behind, kernel->ndim - behind);
     npy_intp total = run.outer * run.reduced * run.inner;
+    for (int i = 0; i < kernel->n_scalars; i++) {
+        if (kernel->scalars[i].argument < 0 && !store_size(&run, i)) {
+            return 0;
+        }
+    }
     if (total == 0 || (run.inner == 1 && behind < kernel->ndim)) {
         return 0;
     }
@@ -522,7 +542,7 @@ static int read_arguments(ReduceKernel *kernel, PyObject *operands, PyObject *sc
                               &is_numpy)) {
             return -1;
         }
-        if (scalar->argument < 0 || scalar->argument >= kernel->n_arguments) {
+        if (scalar->argument < -2 || scalar->argument >= kernel->n_arguments) {
             return wrong("no such argument");
         }
         if (is_numpy) {

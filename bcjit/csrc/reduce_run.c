@@ -26,6 +26,36 @@ static npy_intp size_at(const ReduceKernel *kernel, Place place)
     }
 }
 
+/* n elements, and the first of them again and again: it raises no other flag. */
+static void copy_padded(char *to, const char *from, npy_intp n, npy_intp width, npy_intp size)
+{
+#define PAD_AS(type) \
+    do { \
+        for (npy_intp i = 0; i < width; i++) { \
+            ((type *)to)[i] = ((const type *)from)[i < n ? i : 0]; \
+        } \
+    } while (0)
+    switch (size) {
+    case 1: PAD_AS(npy_uint8); break;
+    case 4: PAD_AS(npy_uint32); break;
+    case 8: PAD_AS(npy_uint64); break;
+    default:
+        for (npy_intp i = 0; i < width; i++) {
+            memcpy(to + i * size, from + (i < n ? i : 0) * size, (size_t)size);
+        }
+    }
+#undef PAD_AS
+}
+
+static void copy_back(char *to, const char *from, npy_intp n, npy_intp size)
+{
+    if (n == 1 && size == 8) {
+        *(npy_uint64 *)to = *(const npy_uint64 *)from;
+        return;
+    }
+    memcpy(to, from, (size_t)(n * size));
+}
+
 /* Machine code over n elements that lie side by side everywhere. */
 static void run_code(const ReduceRun *run, const Code *code, char *const *data, const char *numbers,
                      npy_intp n)
@@ -42,21 +72,18 @@ static void run_code(const ReduceRun *run, const Code *code, char *const *data, 
         sizes[i] = size_at(kernel, i < code->n_operands ? code->operands[i]
                                                         : code->results[i - code->n_operands]);
     }
-    if (n < code->width) {                  /* the first element again and again raises no other flag */
+    if (n < code->width) {
         char *room = run->scratch + code->scratch;
         for (int i = 0; i < n_data; i++) {
             here[i] = room;
             room += code->width * sizes[i];
             if (i < code->n_operands) {
-                memcpy(here[i], data[i], (size_t)(n * sizes[i]));
-                for (npy_intp k = n; k < code->width; k++) {
-                    memcpy(here[i] + k * sizes[i], here[i], (size_t)sizes[i]);
-                }
+                copy_padded(here[i], data[i], n, code->width, sizes[i]);
             }
         }
         code->run(here, numbers, code->loops, code->width, run->scratch);
         for (int i = code->n_operands; i < n_data; i++) {
-            memcpy(data[i], here[i], (size_t)(n * sizes[i]));
+            copy_back(data[i], here[i], n, sizes[i]);
         }
         return;
     }

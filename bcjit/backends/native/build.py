@@ -13,7 +13,7 @@ from bcjit.backends.native.compiled import Compiled, compiled
 from bcjit.backends.native.groups import drafts
 from bcjit.backends.native.outcomes import Group, halves, outcomes
 from bcjit.backends.native.program import Program, flags_that_count, loop_of
-from bcjit.backends.native.reduce_bound import bound_items, constant_of, result_row
+from bcjit.backends.native.reduce_bound import bound_items, constant_of, counted, result_row
 from bcjit.backends.native.reduce_groups import ReduceGroup, reduce_groups
 from bcjit.backends.native.reduce_plan import pieces, plan
 from bcjit.backends.native.scalars import Apply, Element, Item, Leaf, Number
@@ -211,6 +211,7 @@ class _Kernel:
         """Return the kernel of a group with reductions, None where there is none."""
         taken = extract(graph, group.nodes, group.results)
         inputs = _Inputs(taken.inputs, {})
+        inputs.places |= counted(group)
         items = bound_items(group, inputs.item, lambda source: moved.get(source, source))
         assert group.axes is not None
         found = plan(

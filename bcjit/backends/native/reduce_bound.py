@@ -8,11 +8,12 @@ import numpy as np
 
 from bcjit.backends.native.reduce_groups import ReduceGroup
 from bcjit.backends.native.scalars import Apply, Constant, Fold, Item, Leaf, Spread
+from bcjit.dims import Expr, maximum
 from bcjit.fx_graph import Node
 from bcjit.meta import ArrayMeta
 from bcjit.records import replace
 
-__all__ = ["bound_items", "constant_of", "result_row"]
+__all__ = ["bound_items", "constant_of", "counted", "result_row"]
 
 # As bcjit/csrc/reduce.h has them.
 _ARRAY, _KEEPS_DIMS, _SCALAR, _INT = range(4)
@@ -56,6 +57,16 @@ def bound_items(
         folded = node in group.folded
         items[node] = bound((group.folded if folded else group.elements)[node], folded)
     return items
+
+
+def counted(group: ReduceGroup) -> dict[object, int]:
+    """Return the sizes that a kernel knows itself, as arguments: -1 for the elements of a result, -2 for one less."""
+    found: dict[object, int] = {}
+    for size in group.sizes:
+        if isinstance(size, Expr):
+            for less in (0, 1):
+                found[size - less] = found[maximum(size - less, 0)] = -1 - less
+    return found
 
 
 def constant_of(source: object) -> Constant | None:

@@ -7,7 +7,7 @@ nothing is written or drawn between them, and no call outside waits for one of t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from bcjit.backends.native.groups import LARGEST, between_effects, shape_of
 from bcjit.backends.native.program import can_compute
@@ -15,7 +15,7 @@ from bcjit.backends.native.reduce_tracing import Reduction, traced_reduction
 from bcjit.backends.native.scalars import Item
 from bcjit.backends.native.tracing import traced
 from bcjit.backends.native.waiting import Waiting
-from bcjit.dims import DimLike, Symbol
+from bcjit.dims import DimLike, Symbol, product
 from bcjit.fx_graph import Graph, Node
 from bcjit.meta import ArrayMeta
 
@@ -38,6 +38,8 @@ class ReduceGroup:
         What each call computes: for each element, or for each result.
     results
         The calls that something else needs.
+    sizes
+        How many elements each result is made of, as captured.
     """
 
     def __init__(self, shape: tuple[DimLike, ...]) -> None:
@@ -47,6 +49,7 @@ class ReduceGroup:
         self.elements: dict[Node, Item] = {}
         self.folded: dict[Node, Item] = {}
         self.results: tuple[Node, ...] = ()
+        self.sizes: dict[Dim, None] = {}
 
     def spreads(self, node: Node) -> bool:
         """Whether a folded value lies beside the elements it came from, as NumPy broadcasts it."""
@@ -127,6 +130,8 @@ class _Grouping:
         group = found or self._new(shape)
         group.folded[node] = reduction.item
         group.axes = reduction.axes
+        sizes = cast("ArrayMeta", reduction.source.meta[0]).shape
+        group.sizes.setdefault(product(sizes[axis] for axis in reduction.axes))
         self._join(group, node, used)
 
     def _add(self, node: Node, used: set[Node]) -> None:
@@ -135,6 +140,8 @@ class _Grouping:
             return
         shape = shape_of(node, self.equal)
         for group in self._candidates(node, used):
+            if any(one in group.folded and not _has_dtype(one) for one in node.uses()):
+                continue  # a Python int, which takes the dtype of what it is used with
             arrays = [one for one in node.uses() if _is_array(one)]
             inside = [one for one in arrays if one in group.folded]
             of_folded = inside and len(inside) == len(arrays)
@@ -166,6 +173,7 @@ class _Grouping:
                 group.nodes = sorted((*group.nodes, *other.nodes), key=self.place.__getitem__)
                 group.elements |= other.elements
                 group.folded |= other.folded
+                group.sizes |= other.sizes
                 group.axes = other.axes if group.axes is None else group.axes
                 self.of |= dict.fromkeys(other.nodes, group)
                 self.made.remove(other)
@@ -200,13 +208,17 @@ class _Grouping:
 
 
 def _is_worth_it(group: ReduceGroup) -> bool:
-    """Whether a kernel of its own is faster: NumPy stops at the first true element of a single ``any``."""
+    """Whether a kernel is faster: NumPy stops at the first true element of a single ``any``, and its ``argmax`` is C code alone."""
     if group.axes is None:
         return False
     if len(group.nodes) > 1:
         return True
     (node,) = group.nodes
-    return getattr(node.op, "name", "") not in ("any", "all")
+    return getattr(node.op, "name", "") not in ("any", "all", "argmax", "argmin")
+
+
+def _has_dtype(node: Node) -> bool:
+    return all(isinstance(meta, ArrayMeta) for meta in node.meta)
 
 
 def _is_array(node: Node) -> bool:

@@ -36,6 +36,9 @@ _NAMES: Final = frozenset(
 # Integers whose sums as float64 are exact, so that their order does not matter.
 _EXACT_AS_FLOAT64: Final = frozenset("?bBhH")
 
+# Of how many bools are true.
+_COUNTS: Final = (np.dtype(np.int64), np.dtype(np.float64))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reduction:
@@ -214,7 +217,7 @@ class _ReductionTracer(Tracer):
 def _as_folded(function: ScalarFunction, item: Item, dtype: DType) -> Item:
     """Return what is folded: elements as the loop has them, where NumPy's casts of a buffer at a time give the same."""
     source = item.dtype
-    if source == dtype or (function.name == "add" and source.kind == "b" and dtype.char in "ld"):
+    if source == dtype or (function.name == "add" and source.kind == "b" and dtype in _COUNTS):
         return item  # bools are counted
     exact = dtype.kind in "iub" and source.kind in "iub"
     exact = exact or (dtype.kind == "b" and source.kind == "f")
