@@ -284,13 +284,14 @@ def test_layouts_of_operands(x, y):
 
 
 def compile_native(fn):
+    bcjit.config.strict = True  # a mistake of ours is not run plainly
     return bcjit.compile(fn, backend=Native(smallest=1))
 
 
 NUMBERS = (
     0, 1, -1, 2, 127, 128, 255, 256, -128, -129, 2**31, 2**63 - 1, 2**63, 2**64 - 1, 2**64, -(2**63),
     10**40, 0.5, -0.0, 1e300, 1e39, 3.4028235677973366e38, 1e-46, 65520.0, float("inf"), float("nan"),
-    True, False, np.float64(1e300), np.float32(0.1), np.int64(3), np.uint8(200), np.bool_(True),
+    True, False, 2j, complex(1e300, -0.0), np.complex64(1 - 2j), np.complex128(3j), np.float64(1e300), np.float32(0.1), np.int64(3), np.uint8(200), np.bool_(True),
 )  # fmt: skip
 
 
@@ -304,7 +305,7 @@ def outcome(fn, *given):
     return result, None, [(w.category, str(w.message)) for w in caught]
 
 
-@pytest.mark.parametrize("char", "?BbQqefdF" if FULL else "BqefF")
+@pytest.mark.parametrize("char", "?BbQqefdFD" if FULL else "BqefFD")
 def test_numbers_as_operands(char):
     def fn(x, k):
         return x * k, x < k
@@ -486,6 +487,7 @@ def test_functions_that_are_traced(name):
         left.update(str(node.target) for node in calls if node.op is not None)
         return Native(smallest=1)(graph, example_inputs)
 
+    bcjit.config.strict = True
     made = bcjit.compile(fn, backend=backend)
     x = np.array([0.25, -0.0, 0.0, np.nan, np.inf, -np.inf, 1.5, -2.5, 1e300, 0.5]).repeat(2)
     x = x.reshape(4, 5)

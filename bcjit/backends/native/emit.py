@@ -207,7 +207,9 @@ class _Emitter:
         if isinstance(item, Number):
             place = t.value(f"getelementptr i8, ptr %scalars, i64 {item.slot * _SCALAR_SIZE}")
             self.slots[item] = place
-            if self._in_vectors(item):
+            if self._in_vectors(item) and item.dtype.kind == "c":
+                self.splats[item] = t.complex_splat(place, item.dtype)
+            elif self._in_vectors(item):
                 memory = memory_type(item.dtype)
                 scalar = t.value(f"load {memory}, ptr {place}")
                 if item.dtype.kind == "b":

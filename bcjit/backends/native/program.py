@@ -107,6 +107,9 @@ _NOT_HALVES_BY_BLOCKS: Final = frozenset(
 
 def can_compute(item: Item) -> bool:
     """Whether a kernel can compute a function: by a rule, or by NumPy's loop in blocks."""
+    if isinstance(item, Leaf):
+        # A number that is not an array is handed in as C has it, which has no float16.
+        return item.dtype.char != "e" or not _is_one_number(item)
     if not isinstance(item, Apply):
         return True
     if any(
