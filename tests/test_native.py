@@ -406,6 +406,29 @@ def test_what_numpy_says_of_flags(state, capsys):
             assert same(kernel[0][0], plain[0][0], any_nan=True)
 
 
+@pytest.mark.parametrize(
+    ("function", "dtypes"),
+    [case for case in loops() if not has_rule(*case)][:: 1 if FULL else 9] if has_llvm() else [],
+)
+def test_no_loop_takes_back_the_flags_of_what_came_before(function, dtypes):
+    # Some clear the processor's flags when they are done, those of others too.
+    divided = Apply(FUNCTIONS["divide"], (F8, F8, F8), (Element(0, F8), Element(1, F8)))
+    program = program_of(divided, apply(function, dtypes, 2))
+    operands = [np.ones(2500, dtype) for dtype in dtypes[:-1]]
+    zeros = np.arange(2500.0) != 3  # in one block only
+    assert flags(kernel_of(program), np.ones(2500), zeros.astype(F8), *operands) & 1
+
+
+def test_tanh_does_not_hide_what_was_wrong_before():
+    def fn(x):
+        return np.tanh(np.sqrt(x))
+
+    made = compile_native(fn)
+    for function in (fn, made):
+        with pytest.warns(RuntimeWarning, match="invalid value encountered in sqrt"):
+            function(np.array([-1.0] * 9))
+
+
 def test_warnings_that_are_errors():
     def fn(x):
         return np.log(x) + 1
