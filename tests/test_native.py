@@ -284,13 +284,14 @@ def test_layouts_of_operands(x, y):
 
 
 def compile_native(fn):
+    bcjit.config.strict = True  # a mistake of ours is not run plainly
     return bcjit.compile(fn, backend=Native(smallest=1))
 
 
 NUMBERS = (
     0, 1, -1, 2, 127, 128, 255, 256, -128, -129, 2**31, 2**63 - 1, 2**63, 2**64 - 1, 2**64, -(2**63),
     10**40, 0.5, -0.0, 1e300, 1e39, 3.4028235677973366e38, 1e-46, 65520.0, float("inf"), float("nan"),
-    True, False, np.float64(1e300), np.float32(0.1), np.int64(3), np.uint8(200), np.bool_(True),
+    True, False, 2j, complex(1e300, -0.0), np.complex64(1 - 2j), np.complex128(3j), np.float64(1e300), np.float32(0.1), np.int64(3), np.uint8(200), np.bool_(True),
 )  # fmt: skip
 
 
@@ -304,7 +305,7 @@ def outcome(fn, *given):
     return result, None, [(w.category, str(w.message)) for w in caught]
 
 
-@pytest.mark.parametrize("char", "?BbQqefdF" if FULL else "BqefF")
+@pytest.mark.parametrize("char", "?BbQqefdFD" if FULL else "BqefFD")
 def test_numbers_as_operands(char):
     def fn(x, k):
         return x * k, x < k
@@ -405,6 +406,29 @@ def test_what_numpy_says_of_flags(state, capsys):
             assert same(kernel[0][0], plain[0][0], any_nan=True)
 
 
+@pytest.mark.parametrize(
+    ("function", "dtypes"),
+    [case for case in loops() if not has_rule(*case)][:: 1 if FULL else 9] if has_llvm() else [],
+)
+def test_no_loop_takes_back_the_flags_of_what_came_before(function, dtypes):
+    # Some clear the processor's flags when they are done, those of others too.
+    divided = Apply(FUNCTIONS["divide"], (F8, F8, F8), (Element(0, F8), Element(1, F8)))
+    program = program_of(divided, apply(function, dtypes, 2))
+    operands = [np.ones(2500, dtype) for dtype in dtypes[:-1]]
+    zeros = np.arange(2500.0) != 3  # in one block only
+    assert flags(kernel_of(program), np.ones(2500), zeros.astype(F8), *operands) & 1
+
+
+def test_tanh_does_not_hide_what_was_wrong_before():
+    def fn(x):
+        return np.tanh(np.sqrt(x))
+
+    made = compile_native(fn)
+    for function in (fn, made):
+        with pytest.warns(RuntimeWarning, match="invalid value encountered in sqrt"):
+            function(np.array([-1.0] * 9))
+
+
 def test_warnings_that_are_errors():
     def fn(x):
         return np.log(x) + 1
@@ -486,6 +510,7 @@ def test_functions_that_are_traced(name):
         left.update(str(node.target) for node in calls if node.op is not None)
         return Native(smallest=1)(graph, example_inputs)
 
+    bcjit.config.strict = True
     made = bcjit.compile(fn, backend=backend)
     x = np.array([0.25, -0.0, 0.0, np.nan, np.inf, -np.inf, 1.5, -2.5, 1e300, 0.5]).repeat(2)
     x = x.reshape(4, 5)

@@ -565,23 +565,35 @@ int store_scalar(char *to, PyObject *value, const KernelScalar *scalar)
         PyArray_ScalarAsCtype(value, to);
         return 1;
     }
+    int type = scalar->type;
+    if (type == NPY_CDOUBLE || type == NPY_CFLOAT) {
+        bool wide = type == NPY_CDOUBLE;
+        double imaginary = PyComplex_CheckExact(value) ? PyComplex_ImagAsDouble(value) : 0.0;
+        type = wide ? NPY_DOUBLE : NPY_FLOAT;
+        if (!store_number(to + (wide ? sizeof(double) : sizeof(float)), imaginary, type)) {
+            return 0;
+        }
+        if (PyComplex_CheckExact(value)) {
+            return store_number(to, PyComplex_RealAsDouble(value), type);
+        }
+    }
     if (PyFloat_CheckExact(value)) {
-        return store_number(to, PyFloat_AS_DOUBLE(value), scalar->type);
+        return store_number(to, PyFloat_AS_DOUBLE(value), type);
     }
     if (!PyLong_CheckExact(value) && !PyBool_Check(value)) {
         return 0;
     }
-    if (scalar->type == NPY_DOUBLE || scalar->type == NPY_FLOAT) {
+    if (type == NPY_DOUBLE || type == NPY_FLOAT) {
         double number = PyLong_AsDouble(value);
         if (number == -1.0 && PyErr_Occurred()) {
             PyErr_Clear();
             return 0;
         }
-        return store_number(to, number, scalar->type);
+        return store_number(to, number, type);
     }
     int overflow;
     npy_longlong number = PyLong_AsLongLongAndOverflow(value, &overflow);
-    return overflow ? 0 : store_integer(to, number, scalar->type);
+    return overflow ? 0 : store_integer(to, number, type);
 }
 
 /* The shape in common; -1: these do not broadcast, or there are too many axes. */

@@ -35,7 +35,7 @@ DType: TypeAlias = "np.dtype[Any]"
 
 # As bcjit/csrc/kernel.h has them.
 _OPERANDS, _RESULTS, _NUMBERS = 32, 8, 32
-_NUMBER_KINDS: Final = "biuf"
+_NUMBER_KINDS: Final = "biufc"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -355,7 +355,7 @@ def _fits(inputs: _Inputs) -> bool:
         0 < len(inputs.operands) <= _OPERANDS
         and len(inputs.numbers) <= _NUMBERS
         and not any(
-            number.dtype.kind not in _NUMBER_KINDS or number.dtype.char in "eg"
+            number.dtype.kind not in _NUMBER_KINDS or number.dtype.char in "egG"
             for number in inputs.numbers.values()
         )
     )

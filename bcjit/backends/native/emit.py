@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from bcjit.backends.native.program import Program
-from bcjit.backends.native.rules import Rule, rule_of
+from bcjit.backends.native.rules import X86, Rule, rule_of
 from bcjit.backends.native.scalars import Apply, Constant, Element, Item, Number
 from bcjit.backends.native.text import Text, Vector, element_type, memory_type, scalar_text
 from bcjit.records import dataclass
@@ -175,6 +175,7 @@ class _Emitter:
             self.pointers = t.value("alloca [8 x ptr]")
             self.steps = t.value("alloca [8 x i64]")
             self.count = t.value("alloca i64")
+            self.state = t.value("alloca i32")
             t.emit(f"store i64 %n, ptr {self.count}")
         for item in self.items:
             if isinstance(item, Number | Constant):
@@ -207,7 +208,9 @@ class _Emitter:
         if isinstance(item, Number):
             place = t.value(f"getelementptr i8, ptr %scalars, i64 {item.slot * _SCALAR_SIZE}")
             self.slots[item] = place
-            if self._in_vectors(item):
+            if self._in_vectors(item) and item.dtype.kind == "c":
+                self.splats[item] = t.complex_splat(place, item.dtype)
+            elif self._in_vectors(item):
                 memory = memory_type(item.dtype)
                 scalar = t.value(f"load {memory}, ptr {place}")
                 if item.dtype.kind == "b":
@@ -354,9 +357,34 @@ class _Emitter:
         data = t.value(
             f"load ptr, ptr {t.value(f'getelementptr ptr, ptr %loops, i64 {2 * index + 1}')}"
         )
+        before = self._flags() if X86 else ""
         t.emit(
             f"call void {loop}(ptr {self.pointers}, ptr {self.count}, ptr {self.steps}, ptr {data})"
         )
+        if X86:
+            self._raise_again(before, index)
+
+    def _flags(self) -> str:
+        """Return the processor's state, of which the flags are part."""
+        t = self.t
+        t.declared["declare void @llvm.x86.sse.stmxcsr(ptr)"] = None
+        t.emit(f"call void @llvm.x86.sse.stmxcsr(ptr {self.state})")
+        return t.value(f"load i32, ptr {self.state}")
+
+    def _raise_again(self, before: str, index: int) -> None:
+        """Raise the flags again that were up before a loop: some of NumPy's clear all that are, not only their own."""
+        t, now = self.t, self._flags()
+        raised = t.value(f"and i32 {before}, 63")
+        both = t.value(f"or i32 {now}, {raised}")
+        lost = t.value(f"icmp ne i32 {both}, {now}")
+        t.emit(f"br i1 {lost}, label %lost{index}, label %kept{index}")
+        t.label(f"lost{index}")
+        t.declared["declare void @llvm.x86.sse.ldmxcsr(ptr)"] = None
+        t.emit(f"store i32 {both}, ptr {self.state}")
+        t.emit(f"call void @llvm.x86.sse.ldmxcsr(ptr {self.state})")
+        t.emit(f"br label %kept{index}")
+        t.label(f"kept{index}")
+        self.label = f"kept{index}"
 
 
 def _rule(item: Apply) -> Rule | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from bcjit import _core
-from bcjit.backends.native.rules import has_rule
+from bcjit.backends.native.rules import X86, has_rule
 from bcjit.backends.native.scalars import Apply, Constant, Element, Item, Leaf, Number, in_order
 from bcjit.fx_graph import Node
 from bcjit.meta import ArrayMeta
@@ -96,6 +96,10 @@ def loop_of(function: ScalarFunction, dtypes: tuple[DType, ...]) -> tuple[int, i
 
 # What a loop gives may depend on where in a block an element stands, or on how its operands lie, or it may stop midway.
 _NOT_BY_BLOCKS: Final = frozenset({"fmax", "fmin"})
+# These clear the flags that others raised; code for x86 raises them again.
+_CLEAR_FLAGS: Final = frozenset(
+    {"absolute", "clip", "isfinite", "isinf", "isnan", "maximum", "minimum", "tanh"}
+)
 # Of float16 these take other ways for what does not lie side by side, with other last bits.
 _NOT_HALVES_BY_BLOCKS: Final = frozenset(
     {
@@ -107,6 +111,9 @@ _NOT_HALVES_BY_BLOCKS: Final = frozenset(
 
 def can_compute(item: Item) -> bool:
     """Whether a kernel can compute a function: by a rule, or by NumPy's loop in blocks."""
+    if isinstance(item, Leaf):
+        # A number that is not an array is handed in as C has it, which has no float16.
+        return item.dtype.char != "e" or not _is_one_number(item)
     if not isinstance(item, Apply):
         return True
     if any(
@@ -118,6 +125,8 @@ def can_compute(item: Item) -> bool:
         return all(map(can_compute, item.operands))
     name = item.function.name
     if name in _NOT_BY_BLOCKS or item.function.stops_midway(item.dtypes[0]):
+        return False
+    if name in _CLEAR_FLAGS and not X86:
         return False
     if name in _NOT_HALVES_BY_BLOCKS and item.dtypes[0].char == "e":
         return False

@@ -24,7 +24,7 @@ from bcjit.ops.scalar_functions import (
     ScalarFunction,
 )
 
-__all__ = ["Rule", "has_rule", "rule_of"]
+__all__ = ["X86", "Rule", "has_rule", "rule_of"]
 
 DType: TypeAlias = "np.dtype[Any]"
 Rule: TypeAlias = "Callable[[Text, Sequence[Vector], tuple[DType, ...]], Vector]"

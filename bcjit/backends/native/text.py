@@ -132,11 +132,22 @@ class Text:
 
     def complex_constant(self, value: np.generic) -> Vector:
         """Return the vector of a complex constant, of which LLVM knows nothing either."""
-        kind = self.vector_type(element_type(value.dtype))
         real, imaginary = (self.opaque(part).name for part in (value.real, value.imag))
+        return self._by_turns(real, imaginary, value.dtype)
+
+    def complex_splat(self, place: str, dtype: DType) -> Vector:
+        """Return the vector of the complex number at a place."""
+        part, size = element_type(dtype), dtype.itemsize // 2
+        behind = self.value(f"getelementptr i8, ptr {place}, i64 {size}")
+        parts = [self.value(f"load {part}, ptr {at}, align {size}") for at in (place, behind)]
+        real, imaginary = (self.splat(one, part) for one in parts)
+        return self._by_turns(real, imaginary, dtype)
+
+    def _by_turns(self, real: str, imaginary: str, dtype: DType) -> Vector:
+        kind = self.vector_type(element_type(dtype))
         places = ", ".join(f"i32 {at}" for i in range(self.width) for at in (i, self.width + i))
         mask = f"<{2 * self.width} x i32> <{places}>"
-        return self.make(value.dtype, f"shufflevector {kind} {real}, {kind} {imaginary}, {mask}")
+        return self.make(dtype, f"shufflevector {kind} {real}, {kind} {imaginary}, {mask}")
 
     def load(self, pointer: str, dtype: DType) -> Vector:
         """Load a vector of elements that lie side by side."""

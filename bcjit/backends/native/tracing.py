@@ -136,7 +136,7 @@ def leaf_of(node: Node) -> _Traced | _Weak:
         return _Traced(
             meta.shape, meta.dtype, "same", is_scalar=meta.is_scalar, constant=constant, item=leaf
         )
-    if isinstance(meta, ScalarMeta) and meta.pytype in (bool, int, float):
+    if isinstance(meta, ScalarMeta) and meta.pytype in (bool, int, float, complex):
         return _Weak(meta.pytype, node)
     raise NotElementwise
 
