@@ -217,7 +217,7 @@ def test_read_only_and_folded_arrays() -> None:
         u = np.lib.stride_tricks.as_strided(np.zeros(5), (3, 3), (8, 8))
         return u, np.arange(9.0).reshape(3, 3)
 
-    check(stored, lambda: (np.zeros(3), np.ones(3)), frozen)
+    check(stored, lambda: (np.zeros(3), np.ones(3)), frozen, writes=0)
     check(stored, lambda: (np.zeros((3, 3)), np.ones((3, 3))), folded)
 
 
@@ -347,3 +347,46 @@ def test_augmented_assignment_of_a_slice_stores_once() -> None:
     made = check(step, lambda: (np.arange(6.0) ** 2, np.arange(5.0)), writes=2)
     assert "e[1:-1] =" not in made.source
     assert not any(kernel.fell_back for kernel in made.kernels)
+
+
+def edges(u: Array) -> None:
+    u[0] = u[1]
+    u[:, -1] = u[:, -2]
+    u[1:] = u[:-1]
+    u[::-1, 0] = u[:, 1]
+
+
+def neighbours(u: Array) -> Array:
+    around = np.zeros(u.shape, np.uint8)
+    alive = u > 0
+    around[1:] += alive[:-1]
+    around[:, 1:] += alive[:, :-1]
+    around[1:] |= around[:-1]
+    return around
+
+
+@pytest.mark.parametrize("function", [edges, neighbours])
+def test_stores_of_views_without_a_group(function: Callable[..., Any]) -> None:
+    made = check(
+        function,
+        lambda: (grid(4, 5),),
+        lambda: (grid(1, 5)[:, ::-1],),
+        lambda: (np.asfortranarray(grid(4, 5)),),
+        writes=2,
+    )
+    assert not any(kernel.fell_back for kernel in made.kernels)
+
+
+def test_stores_of_views_that_do_not_fit() -> None:
+    def stored(u: Array, v: Array) -> None:
+        u[0] += 1
+        u[1:] = v[1:]
+
+    def frozen() -> tuple[Array, Array]:
+        u = grid(4, 3)[:, :]
+        u.flags.writeable = False
+        return u, grid(4, 3)
+
+    check(
+        stored, lambda: (grid(4, 3), grid(4, 3)), lambda: (grid(4, 3), grid(3, 3)), frozen, writes=0
+    )

@@ -11,7 +11,7 @@ import numpy as np
 from bcjit import _core
 from bcjit.backends.native.compiled import Compiled, compiled
 from bcjit.backends.native.groups import drafts
-from bcjit.backends.native.outcomes import Group, halves, outcomes
+from bcjit.backends.native.outcomes import Group, halves, lazy_views, outcomes
 from bcjit.backends.native.program import Program, flags_that_count, loop_of
 from bcjit.backends.native.reduce_bound import bound_items, constant_of, counted, result_row
 from bcjit.backends.native.reduce_groups import ReduceGroup, reduce_groups
@@ -19,11 +19,19 @@ from bcjit.backends.native.reduce_plan import pieces, plan
 from bcjit.backends.native.scalars import Apply, Element, Item, Leaf, Number
 from bcjit.backends.native.unread import drop_unread
 from bcjit.backends.native.views import View, view_of
-from bcjit.backends.native.writes import Write, drop_own_stores, own_views, write_of
+from bcjit.backends.native.writes import (
+    Write,
+    bound_alone,
+    counts_flags,
+    drop_own_stores,
+    lone_write,
+    own_views,
+    write_of,
+)
 from bcjit.fx_graph import Graph, Node, map_operand, returning_value
 from bcjit.fx_graph.expressions import warns_here
 from bcjit.fx_graph.extract import copy_graph, extract
-from bcjit.meta import ArrayMeta
+from bcjit.meta import ArrayMeta, ScalarMeta
 from bcjit.records import dataclass, replace
 
 if TYPE_CHECKING:
@@ -78,7 +86,55 @@ def build(graph: Graph, smallest: int) -> Built:
                 moved |= kernel.put(origin)
             elif len(group.nodes) > 1:
                 waiting[:0] = outcomes(one, halves(group), smallest)
+        made += _lone_writes(one, origin)
     return Built(copy, origin, tuple(made))
+
+
+def _lone_writes(graph: Graph, origin: dict[Node, Node]) -> list[Compiled]:
+    """Have kernels do the writes that no group does, where that saves views, and where no flag can be up: there they store at once."""
+    codes = []
+    for node in tuple(graph.nodes):
+        write = lone_write(node)
+        lazy = () if write is None else lazy_views(graph, node, set())
+        if write is None or not lazy:
+            continue
+        inputs = _Inputs((), own_views(write))
+        program = Program(
+            (bound_alone(write.item, inputs.item),),
+            tuple(element.dtype for element in inputs.operands.values()),
+            tuple(number.dtype for number in inputs.numbers.values()),
+        )
+        if not _fits(inputs) or any(map(counts_flags, program.items)):
+            continue
+        code = compiled(program)
+        codes.append(code)
+        to = inputs.row(write.to, write.item.dtype)
+        loops = [
+            address
+            for item in program.by_loop
+            for address in cast("tuple[int, int]", loop_of(item.function, item.dtypes))
+        ]
+        target = _core.Kernel(
+            code.loaded.address, code.loaded.library, _not_done, len(inputs.arguments), 0,
+            tuple(inputs.operand_rows), tuple(inputs.number_rows), (write.item.dtype.num,), tuple(loops),
+            code.width, code.block, code.scratch, 0, True, to, 1,
+        )  # fmt: skip
+        done = graph.call(
+            target, tuple(inputs.arguments), meta=ScalarMeta(bool), writes=(write.to.base,),
+            can_fail=False, name="left", line=node.line, before=node,
+        )  # fmt: skip
+        done.visible = node.visible
+        origin[done] = origin[node]
+        rest = [one for one in graph.nodes if one not in lazy]
+        at = rest.index(node)
+        graph.reorder([*rest[:at], *lazy, *rest[at:]])
+        for one in (*lazy, node):
+            graph.call_unless_done(one, done)
+    return codes
+
+
+def _not_done() -> bool:
+    return True
 
 
 class _Inputs:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from bcjit.backends.native.groups import Draft
 from bcjit.backends.native.scalars import Item, Leaf
-from bcjit.backends.native.writes import Write, own_views, write_of
+from bcjit.backends.native.views import view_of
+from bcjit.backends.native.writes import Write, write_of
 from bcjit.fx_graph import Graph, Node
 from bcjit.records import dataclass
 
-__all__ = ["Group", "halves", "outcomes"]
+__all__ = ["Group", "halves", "lazy_views", "outcomes"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +44,7 @@ def outcomes(graph: Graph, drafts: Iterable[Draft], smallest: int) -> list[Group
         ):
             write, handed = None, ()
             results = _results(graph, draft, (), None, read_from)
-        lazy = () if write is None else _lazy(graph, draft, write, read_from)
+        lazy = () if write is None else lazy_views(graph, write.node, read_from, draft.nodes)
         made.append(Group(draft.nodes, draft.items, results, draft.views, write, handed, lazy))
     return made
 
@@ -118,16 +119,19 @@ def _handed(graph: Graph, draft: Draft, write: Write, read_from: set[Node]) -> t
     )
 
 
-def _lazy(graph: Graph, draft: Draft, write: Write, read_from: set[Node]) -> tuple[Node, ...]:
-    """Return the operands of a write that need not be made if the kernel does it: views, in order."""
+def lazy_views(
+    graph: Graph, node: Node, read_from: set[Node], inside: Collection[Node] = ()
+) -> tuple[Node, ...]:
+    """Return the operands of a write that need not be made if a kernel does it: views, in order. What is inside uses them no more."""
     found: list[Node] = []
-    made_inside = own_views(write)
-    for operand in write.node.uses():
-        if operand in found or operand not in made_inside or operand in read_from:
+    read_from = {*read_from, *(source for source, _ in graph.symbols.values())}
+    users = {*inside, node}
+    for operand in node.uses():
+        if operand in found or operand in read_from or operand.can_fail:
             continue
-        users = {*draft.nodes, write.node} if operand in draft.views else {write.node}
-        only = _needed_by(graph, operand) <= {write.node}
-        if only and not operand.can_fail and all(user in users for user in operand.users):
+        if operand.alias != "view" or view_of(operand) is None:
+            continue
+        if _needed_by(graph, operand) <= {node} and all(user in users for user in operand.users):
             found.append(operand)
     return tuple(found)
 

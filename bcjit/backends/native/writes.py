@@ -13,7 +13,8 @@ from typing import Final, cast
 
 import numpy as np
 
-from bcjit.backends.native.program import can_compute
+from bcjit.backends.native.program import can_compute, flags_that_count
+from bcjit.backends.native.reduce_bound import constant_of
 from bcjit.backends.native.scalars import Apply, Item, Leaf
 from bcjit.backends.native.tracing import NotElementwise, Tracer, leaf_of, number_of
 from bcjit.backends.native.views import View, basic_view, view_of
@@ -26,7 +27,9 @@ from bcjit.ops.opdef import declared
 from bcjit.ops.scalar_functions import CAST, SELECT
 from bcjit.records import dataclass
 
-__all__ = ["Write", "drop_own_stores", "own_views", "write_of"]
+__all__ = [
+    "Write", "bound_alone", "counts_flags", "drop_own_stores", "lone_write", "own_views", "write_of",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,6 +153,35 @@ def own_views(write: Write) -> dict[Node, View]:
         if view is not None and operand.alias == "view" and not any(n.can_fail for n in view.nodes):
             found[operand] = view
     return found
+
+
+def lone_write(node: Node) -> Write | None:
+    """Return what a call stores that no kernel does yet."""
+    write = None if node.unless_done is not None else write_of(node)
+    if write is None or any(one.can_fail for one in write.to.nodes):
+        return None
+    if isinstance(write.item, Apply):
+        return write
+    same = write.item.dtype  # only copied
+    copied = Apply(CAST, (same, same), (write.item,))
+    return Write(node, write.to, copied) if can_compute(copied) else None
+
+
+def counts_flags(item: Item) -> bool:
+    """Whether a function may raise a flag; a copy does not."""
+    if isinstance(item, Apply) and item.function is CAST and item.dtypes[0] == item.dtypes[1]:
+        return False
+    return bool(flags_that_count(item))
+
+
+def bound_alone(item: Item, take: Callable[[Leaf], Item]) -> Item:
+    """Return an item over what a kernel takes."""
+    if isinstance(item, Leaf):
+        return constant_of(item.source) or take(item)
+    if isinstance(item, Apply):
+        operands = tuple(bound_alone(operand, take) for operand in item.operands)
+        return Apply(item.function, item.dtypes, operands)
+    return item
 
 
 class _StoreTracer(Tracer):
