@@ -30,6 +30,7 @@ class Spy(Native):
         """See `Native`."""
         function = super().__call__(graph, example_inputs)
         made = build(graph, self.smallest)
+        made.graph.lint()
         self.kernels = [
             node.target
             for node in made.graph.calls

@@ -16,13 +16,14 @@ from bcjit.backends.native.views import View, view_of
 from bcjit.backends.native.waiting import Waiting
 from bcjit.dims import DimLike, Symbol, substitute
 from bcjit.fx_graph import Graph, Node, NodeKind
+from bcjit.fx_graph.node import exprs_in
 from bcjit.meta import ArrayMeta
 from bcjit.records import dataclass
 
 if TYPE_CHECKING:
     from bcjit.dims import Dim
 
-__all__ = ["Draft", "between_effects", "drafts", "shape_of"]
+__all__ = ["Draft", "between_effects", "drafts", "shape_of", "used_by"]
 
 # More calls would take long to compile, and there are only so many registers.
 LARGEST: Final = 128
@@ -106,7 +107,7 @@ def _of_run(
     takes: list[set[Node]] = []  # what the calls of each group use
     waiting: Waiting[Node] = Waiting()
     for node in run:
-        used = {one for one in node.uses() if one in place}
+        used = {one for one in used_by(node, graph) if one in place}
         waiting.add(node, used)
         if node not in items:
             continue
@@ -136,6 +137,17 @@ def _of_run(
         of_nodes = {node: items[node] for node in nodes}
         made.append(Draft(tuple(nodes), of_nodes, made_inside, effect))
     return made
+
+
+def used_by(node: Node, graph: Graph) -> set[Node]:
+    """Return what a call uses: operands, and that from which sizes are read, or numbers that are sizes."""
+    of_sizes = (
+        graph.symbols[symbol][0]
+        for expr in exprs_in(node.operands)
+        for symbol in expr.symbols()
+        if symbol in graph.symbols
+    )
+    return {*node.uses(), *of_sizes}
 
 
 def shape_of(node: Node, equal: Mapping[Symbol, Dim]) -> tuple[DimLike, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
-from bcjit.backends.native.groups import LARGEST, between_effects, shape_of
+from bcjit.backends.native.groups import LARGEST, between_effects, shape_of, used_by
 from bcjit.backends.native.program import can_compute
 from bcjit.backends.native.reduce_tracing import Reduction, traced_reduction
 from bcjit.backends.native.scalars import Item
@@ -104,7 +104,7 @@ class _Grouping:
             if self._is_used(node) and (found := traced_reduction(node)) is not None
         }
         for node in self.run if reductions else ():
-            used = {one for one in node.uses() if one in self.place}
+            used = {one for one in used_by(node, self.graph) if one in self.place}
             self.waiting.add(node, used)
             if node in reductions:
                 self._add_reduction(node, used, reductions[node])
