@@ -78,3 +78,13 @@ def test_failures_behind_a_write_find_all_locals() -> None:
             y, twin = np.full(3, start - 1.5), np.full(3, start - 1.5)
             same(function(np.arange(3.0), y, 2), written(np.arange(3.0), twin, 2))
             same(y, twin)
+
+
+def test_sizes_that_only_the_graph_around_a_loop_reads() -> None:
+    def centred(x: Array, turns: int) -> Array:
+        t = x * 1.0
+        for i in range(turns):
+            t[i] -= t.mean()
+        return t
+
+    run(centred, np.arange(5.0))

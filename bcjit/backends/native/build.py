@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import numpy as np
@@ -11,14 +11,15 @@ import numpy as np
 from bcjit import _core
 from bcjit.backends.native.compiled import Compiled, compiled
 from bcjit.backends.native.groups import drafts
+from bcjit.backends.native.inputs import Inputs, fits
 from bcjit.backends.native.outcomes import Group, halves, lazy_views, outcomes
 from bcjit.backends.native.program import Program, flags_that_count, loop_of
 from bcjit.backends.native.reduce_bound import bound_items, constant_of, counted, result_row
 from bcjit.backends.native.reduce_groups import ReduceGroup, reduce_groups
 from bcjit.backends.native.reduce_plan import pieces, plan
-from bcjit.backends.native.scalars import Apply, Element, Item, Leaf, Number
+from bcjit.backends.native.scalars import Apply, Item, Leaf
 from bcjit.backends.native.unread import drop_unread
-from bcjit.backends.native.views import View, view_of
+from bcjit.backends.native.views import view_of
 from bcjit.backends.native.writes import (
     Write,
     bound_alone,
@@ -31,7 +32,7 @@ from bcjit.backends.native.writes import (
 from bcjit.fx_graph import Graph, Node, map_operand, returning_value
 from bcjit.fx_graph.expressions import warns_here
 from bcjit.fx_graph.extract import copy_graph, extract
-from bcjit.meta import ArrayMeta, ScalarMeta
+from bcjit.meta import ScalarMeta
 from bcjit.records import dataclass, replace
 
 if TYPE_CHECKING:
@@ -41,9 +42,8 @@ __all__ = ["Built", "build"]
 
 DType: TypeAlias = "np.dtype[Any]"
 
-# As bcjit/csrc/kernel.h has them.
-_OPERANDS, _RESULTS, _NUMBERS = 32, 8, 32
-_NUMBER_KINDS: Final = "biufc"
+# As bcjit/csrc/kernel.h has it.
+_RESULTS: Final = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,13 +98,13 @@ def _lone_writes(graph: Graph, origin: dict[Node, Node]) -> list[Compiled]:
         lazy = () if write is None else lazy_views(graph, node, set())
         if write is None or not lazy:
             continue
-        inputs = _Inputs((), own_views(write))
+        inputs = Inputs((), own_views(write))
         program = Program(
             (bound_alone(write.item, inputs.item),),
             tuple(element.dtype for element in inputs.operands.values()),
             tuple(number.dtype for number in inputs.numbers.values()),
         )
-        if not _fits(inputs) or any(map(counts_flags, program.items)):
+        if not fits(graph, inputs) or any(map(counts_flags, program.items)):
             continue
         code = compiled(program)
         codes.append(code)
@@ -137,58 +137,6 @@ def _not_done() -> bool:
     return True
 
 
-class _Inputs:
-    """What a kernel is called with: values of nodes, then sizes; and what its code makes of them."""
-
-    def __init__(self, given: tuple[Node, ...], views: Mapping[Node, View]) -> None:
-        self.views = views
-        self.arguments: list[Node | Expr] = list(given)
-        self.places: dict[object, int] = {node: i for i, node in enumerate(given)}
-        self.operands: dict[object, Element] = {}
-        self.numbers: dict[tuple[object, DType], Number] = {}
-        self.operand_rows: list[tuple[int, int, tuple[int, ...]]] = []
-        self.number_rows: list[tuple[int, int, bool]] = []
-
-    def item(self, leaf: Leaf) -> Item:
-        """Return what a leaf is in the kernel."""
-        view = self.views.get(leaf.source) if isinstance(leaf.source, Node) else None
-        if view is not None:
-            return self.element(view, leaf.dtype)
-        place = self.place(cast("Node | Expr", leaf.source))
-        meta = leaf.source.meta[0] if isinstance(leaf.source, Node) else None
-        if isinstance(meta, ArrayMeta) and not meta.is_scalar:
-            return self._element(place, (), leaf.dtype)
-        key = leaf.source, leaf.dtype
-        if key not in self.numbers:
-            self.numbers[key] = Number(len(self.numbers), leaf.dtype)
-            self.number_rows.append(
-                (place, leaf.dtype.num, meta is not None and isinstance(meta, ArrayMeta))
-            )
-        return self.numbers[key]
-
-    def place(self, source: Node | Expr) -> int:
-        """Return which argument something is; a size becomes one."""
-        if source not in self.places:
-            self.places[source] = len(self.arguments)
-            self.arguments.append(source)
-        return self.places[source]
-
-    def row(self, view: View, dtype: DType) -> tuple[int, int, tuple[int, ...]]:
-        """Return how the kernel finds a view."""
-        return self.place(view.base), dtype.num, view.code(self.place)
-
-    def element(self, view: View, dtype: DType) -> Element:
-        """Return an element of a view."""
-        return self._element(self.place(view.base), view.code(self.place), dtype)
-
-    def _element(self, place: int, code: tuple[int, ...], dtype: DType) -> Element:
-        key = place, code
-        if key not in self.operands:
-            self.operands[key] = Element(len(self.operands), dtype)
-            self.operand_rows.append((place, dtype.num, code))
-        return self.operands[key]
-
-
 @dataclass(slots=True, eq=False)
 class _Kernel:
     """A kernel and the calls it does."""
@@ -208,7 +156,7 @@ class _Kernel:
         calls = [node for node in graph.nodes if node in inside]
         returned = (*group.results, *group.handed)
         taken = extract(graph, calls, returned)
-        inputs = _Inputs(taken.inputs, views)
+        inputs = Inputs(taken.inputs, views)
         items: dict[Node, Item] = {}
         memo: dict[Item, Item] = {}
 
@@ -233,7 +181,7 @@ class _Kernel:
         if write is not None:
             views |= own_views(write)
             results.append(bound(write.item))
-        if len(returned) > _RESULTS or not _fits(inputs):
+        if len(returned) > _RESULTS or not fits(graph, inputs):
             return None
         program = Program(
             tuple(results),
@@ -266,7 +214,7 @@ class _Kernel:
     ) -> _Kernel | None:
         """Return the kernel of a group with reductions, None where there is none."""
         taken = extract(graph, group.nodes, group.results)
-        inputs = _Inputs(taken.inputs, {})
+        inputs = Inputs(taken.inputs, {})
         inputs.places |= counted(group)
         items = bound_items(group, inputs.item, lambda source: moved.get(source, source))
         assert group.axes is not None
@@ -274,7 +222,7 @@ class _Kernel:
             [(node, items[node], node in group.folded) for node in group.results],
             trailing=group.axes[-1] == len(group.shape) - 1,
         )
-        if found is None or not _fits(inputs):
+        if found is None or not fits(graph, inputs):
             return None
         fallback: Callable[..., object] = taken.graph.to_callable()
         if len(group.results) == 1:
@@ -403,18 +351,6 @@ class _Kernel:
                 late.append(node)
                 known.add(node)
         self.graph.reorder([*head, *moved, *late, *tail])
-
-
-def _fits(inputs: _Inputs) -> bool:
-    """Whether a kernel can take these arguments."""
-    return (
-        0 < len(inputs.operands) <= _OPERANDS
-        and len(inputs.numbers) <= _NUMBERS
-        and not any(
-            number.dtype.kind not in _NUMBER_KINDS or number.dtype.char in "egG"
-            for number in inputs.numbers.values()
-        )
-    )
 
 
 def _single(function: Callable[..., object]) -> Callable[..., object]:
