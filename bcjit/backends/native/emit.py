@@ -68,7 +68,7 @@ class _Emitter:
         self.items = program.items
         self.by_loop = program.by_loop
         self.calls = program.calls
-        self.stage = self._stages()
+        self.stage = _stages(self.items)
         self.in_blocks = bool(self.by_loop) or any(self.stage.values())
         self.results = {item: i for i, item in enumerate(program.results)}
         widest = max((_width(item) for item in self.items if self._in_vectors(item)), default=8)
@@ -88,25 +88,6 @@ class _Emitter:
         return made or not all(map(_is_loop, users))
 
     # Planning
-
-    def _stages(self) -> dict[Item, int]:
-        """Return in which stage each item is computed; what a loop gives is there from the next stage on.
-
-        One polynomial over another is a stage of its own: a processor looks ahead so far only, and several elements at a time are faster than one.
-        """
-        found: dict[Item, int] = {}
-        over: set[Item] = set()  # what is made of polynomials of the same stage
-        for item in self.items:
-            stage = 0
-            operands = item.operands if isinstance(item, Apply) else ()
-            for operand in operands:
-                later = _is_loop(operand) and not _is_loop(item)
-                later |= operand in over and _is_fast(item)
-                stage = max(stage, found[operand] + later)
-            found[item] = stage
-            if _is_fast(item) or any(one in over and found[one] == stage for one in operands):
-                over.add(item)
-        return found
 
     def _needs_memory(self, item: Item) -> bool:
         """Whether the elements of an item must lie somewhere: a loop gives or reads them, or a later stage."""
@@ -366,6 +347,26 @@ class _Emitter:
             places.append((pointer, 0 if repeated else operand.dtype.itemsize))
         self.loops.call(item, places, self.loops.count)
         self.label = self.t.block
+
+
+def _stages(items: Sequence[Item]) -> dict[Item, int]:
+    """Return in which stage each item is computed; what a loop gives is there from the next stage on.
+
+    One polynomial over another is a stage of its own: a processor looks ahead so far only, and several elements at a time are faster than one.
+    """
+    found: dict[Item, int] = {}
+    over: set[Item] = set()  # what is made of polynomials of the same stage
+    for item in items:
+        stage = 0
+        operands = item.operands if isinstance(item, Apply) else ()
+        for operand in operands:
+            later = _is_loop(operand) and not _is_loop(item)
+            later |= operand in over and _is_fast(item)
+            stage = max(stage, found[operand] + later)
+        found[item] = stage
+        if _is_fast(item) or any(one in over and found[one] == stage for one in operands):
+            over.add(item)
+    return found
 
 
 def _rule(item: Apply) -> Rule | None:
