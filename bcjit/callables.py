@@ -317,7 +317,10 @@ class CompiledFunction(_Base, _NotCopied, Generic[P, R]):
     def _options(self) -> dict[str, Any]:
         compiler = self._compiler
         dynamic = None if compiler.settings.dynamic else False
-        return {"backend": compiler.backend, "fullgraph": compiler.fullgraph, "dynamic": dynamic}
+        return {
+            "backend": compiler.backend, "fullgraph": compiler.fullgraph, "dynamic": dynamic,
+            "options": compiler.options,
+        }  # fmt: skip
 
 
 _MARK: Final = "._reference"

@@ -109,6 +109,7 @@ class CacheEntry:
     plain: bool = False  # nothing to run: the plain code serves
     times: Times = field(default_factory=Times)
     failure: str = ""  # what the backend's callable raised last, in words
+    options: str = ""  # of the backend, in words
 
     def attach(self, entry: _core.Entry) -> None:
         """Say which C entry counts this one's hits."""

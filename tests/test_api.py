@@ -199,8 +199,11 @@ ERRORS = [
     (lambda: bcjit.compile(scaled, fullgraph=1), errors.ArgumentTypeError, "fullgraph: True or False is expected, got 1"),
     (lambda: bcjit.compile(scaled, dynamic="yes"), errors.ArgumentTypeError, "dynamic: None, True or False is expected, got 'yes'"),
     (lambda: bcjit.compile(scaled, options=[1]), errors.ArgumentTypeError, "options: a dict of options is expected, got [1]"),
-    (lambda: bcjit.compile(scaled, options={"fast": True}), errors.ArgumentError, "options: no backend has options yet, got ['fast']"),
-    (lambda: bcjit.compile(scaled, options={1: True, "a": 2}), errors.ArgumentError, "options: no backend has options yet"),
+    (lambda: bcjit.compile(scaled, options={1: True, "a": 2}), errors.ArgumentTypeError, "options: names of options are expected, got 1"),
+    (lambda: bcjit.compile(scaled, options={"fats": True}), errors.ArgumentError, "options: backend 'auto' has {'fast': bool}, got 'fats'"),
+    (lambda: bcjit.compile(scaled, backend="native", options={"fast": 1}), errors.ArgumentTypeError, "options: 'fast' of backend 'native' is of type bool, got 1"),
+    (lambda: bcjit.compile(scaled, backend="eager", options={"fast": True}), errors.ArgumentError, "options: backend 'eager' takes none, got 'fast'"),
+    (lambda: bcjit.compile(scaled, backend=lambda graph, inputs: graph.to_callable(), options={"a": 1, "b": 2}), errors.ArgumentError, "takes none, got 'a', 'b'"),
     (lambda: bcjit.disable(4), errors.ArgumentTypeError, "fn: a function is expected, got int: 4"),
     (lambda: bcjit.explain(4), errors.ArgumentTypeError, "fn: a function is expected, got int: 4"),
 ]  # fmt: skip

@@ -5,6 +5,7 @@ from typing import Final
 from bcjit.backends import choice
 from bcjit.backends.eager import eager
 from bcjit.backends.fused import Fused, fused
+from bcjit.backends.options import NO_OPTIONS, check_options, options_text, with_options
 from bcjit.backends.print_backend import PrintBackend
 from bcjit.backends.registry import (
     Backend,
@@ -21,19 +22,23 @@ from bcjit.backends.registry import (
 
 __all__ = [
     "BUILTIN",
+    "NO_OPTIONS",
     "Backend",
     "CompiledGraph",
     "Fused",
     "PrintBackend",
     "backend_name",
+    "check_options",
     "check_outputs",
     "checked",
     "eager",
     "fused",
     "get_backend",
     "list_backends",
+    "options_text",
     "register_backend",
     "run_backend",
+    "with_options",
 ]
 
 BUILTIN: Final[dict[str, Backend]] = {

@@ -2,7 +2,7 @@
 
 A backend is any callable ``(graph, example_inputs) -> callable``; what it returns takes the graph's inputs in order
 and returns the tuple of its outputs, and may have its text as attribute `source`, for logs and dumps, the number of its kernels as `kernels`, and of each the seconds as `compile_seconds` or `reload_seconds`. Other packages offer theirs in the entry-point group ``bcjit.backends``; such a
-backend is imported when it is first asked for.
+backend is imported when it is first asked for. How options reach a backend is in ``options``.
 """
 
 from __future__ import annotations

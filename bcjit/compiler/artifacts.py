@@ -142,7 +142,7 @@ def _summary(record: CacheEntry, times: str) -> str:
         "the whole function"
         if spec.offset is None
         else f"from byte {spec.offset} of its code, with {', '.join(spec.value_names) or 'no value'}",
-        f"backend {record.backend}, {record.captured} node{'s' * (record.captured != 1)} captured",
+        f"backend {record.backend}{f' ({record.options})' * bool(record.options)}, {record.captured} node{'s' * (record.captured != 1)} captured",
         f"ends: {record.cause}" if record.cause is not None else "ends: returns",
         *(f"goes on at line {following.line}" for following in record.next_specs),
         *(f"effect: {effect}" for effect in record.effects),

@@ -7,6 +7,7 @@ a bug of ours: it is logged once and the frame runs plain (raised under ``config
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from types import CellType, CodeType, FunctionType
 
 from bcjit import _core, backends
@@ -55,6 +56,8 @@ class FunctionCompiler:
         Raise `GraphBreakError` instead of breaking.
     settings
         For the capture.
+    options
+        Of the backend, which has said that it takes them.
     """
 
     def __init__(
@@ -64,12 +67,14 @@ class FunctionCompiler:
         *,
         fullgraph: bool,
         settings: Settings,
+        options: Mapping[str, object] = backends.NO_OPTIONS,
     ) -> None:
         self.code = code
         self.backend = backend
         self.backend_name = backends.backend_name(backend)
         self.fullgraph = fullgraph
         self.settings = settings
+        self.options = options
         self.cache = CodeCache()
         # By the identity of the code, which the compiler holds: equal code objects may be of different files.
         self.callees: dict[int, FunctionCompiler] = {}
@@ -85,15 +90,18 @@ class FunctionCompiler:
         found = self.callees.get(id(code))
         if found is None and len(self.callees) < config.part_limit:
             made = FunctionCompiler(
-                code, self.backend, fullgraph=self.fullgraph, settings=self.settings
-            )
+                code, self.backend, fullgraph=self.fullgraph, settings=self.settings,
+                options=self.options,
+            )  # fmt: skip
             found = self.callees.setdefault(id(code), made)
         return found
 
     def fresh(self) -> FunctionCompiler:
         """Return a compiler of the same function that has seen no call, prints nothing and breaks where it must."""
         quiet = "eager" if self.backend_name == "print" else self.backend
-        return FunctionCompiler(self.code, quiet, fullgraph=False, settings=self.settings)
+        return FunctionCompiler(
+            self.code, quiet, fullgraph=False, settings=self.settings, options=self.options
+        )
 
     def caches(self) -> list[CodeCache]:
         """Return the caches of this function and of those it calls."""

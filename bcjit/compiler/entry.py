@@ -61,6 +61,7 @@ def make_entry(compiler: FunctionCompiler, found: Capture, times: Times) -> _cor
         graph=graph,
         captured=graph.count,
         backend=compiler.backend_name,
+        options=backends.options_text(compiler.options),
         cause=cause,
         effects=tuple(effect.text() for effect in found.end.state.effects),
         next_specs=(),
@@ -118,7 +119,7 @@ def _compiled_entry(
         records, end = _records(found)
         compiler.begins(f"backend {compiler.backend_name}")
         with timed(record.times, "backend"):
-            function = _run_backend(compiler.backend, found)
+            function = _run_backend(compiler, found)
         artifacts.compiled(found.graph, function)
         single = returning_value(function)
         # A graph that is one call of machine code needs no frame of its own; where it fails, nothing has happened yet.
@@ -155,11 +156,11 @@ def _is_judged(compiler: FunctionCompiler, spec: PartSpec) -> bool:
     return whole and config.cost_model and compiler.backend_name == "auto"
 
 
-def _run_backend(chosen: str | backends.Backend, found: Capture) -> Callable[..., object]:
+def _run_backend(compiler: FunctionCompiler, found: Capture) -> Callable[..., object]:
     graph = found.graph
     if config.strict:
         graph.lint()
-    backend = backends.get_backend(chosen)
+    backend = backends.with_options(compiler.backend, compiler.options)
     if config.optimize and getattr(backend, "optimizes", False):
         optimize(graph)
     examples = [found.input_values[node] for node in graph.inputs]

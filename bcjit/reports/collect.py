@@ -178,6 +178,7 @@ def _part(entry: CacheEntry, number: int, own: str) -> PartReport:
         seconds=Seconds(entry.times.capture, entry.times.backend, entry.times.assembly),
         plain=entry.plain,
         verdicts=tuple(map(_verdict, entry.verdicts)),
+        options=entry.options,
     )
 
 

@@ -263,6 +263,8 @@ def _variants(groups: Sequence[Variants]) -> Iterator[Markup]:
         if part.bailouts:
             ends.append(f", {count(part.bailouts, 'bail-out')}")
         ends += [tag("div", verdict.text, class_="verdict") for verdict in part.verdicts]
+        if part.options:
+            ends.append(tag("div", f"options: {part.options}", class_="muted"))
         if part.effects and told.get(part.part) == part.effects:
             ends.append(tag("div", "changes: as above", class_="muted"))
         else:

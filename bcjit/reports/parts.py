@@ -137,6 +137,8 @@ class PartReport:
         Whether there was nothing to run, so that the plain code serves.
     verdicts
         What the cost model measured, for each range of sizes, and whether it was switched back to plain Python for them.
+    options
+        Options of the backend it was compiled with, in words.
     """
 
     function: str
@@ -156,6 +158,7 @@ class PartReport:
     seconds: Seconds
     plain: bool = False
     verdicts: tuple[VerdictReport, ...] = ()
+    options: str = ""
 
     @property
     def where(self) -> str:
@@ -189,6 +192,7 @@ class PartReport:
             "seconds": self.seconds.as_dict(),
             "plain": self.plain,
             "verdicts": [verdict.as_dict() for verdict in self.verdicts],
+            "options": self.options,
         }
 
 

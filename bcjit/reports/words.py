@@ -155,6 +155,8 @@ def facts(part: PartReport) -> str:
     ]
     if part.bailouts:
         words.append(count(part.bailouts, "bail-out"))
+    if part.options:
+        words.append(part.options)
     words.append(duration(part.seconds.total))
     return ", ".join(words)
 

@@ -14,7 +14,7 @@ from bcjit.fx_graph import source_of
 if TYPE_CHECKING:
     from bcjit.fx_graph import Graph, GraphFunction
 
-__all__ = ["NATIVE", "Native"]
+__all__ = ["FAST", "NATIVE", "Native"]
 
 
 class Native:
@@ -24,19 +24,21 @@ class Native:
     ----------
     smallest
         The fewest calls of which a kernel is made.
+    fast
+        Compute functions like ``np.sin`` by polynomials, see `bcjit.backends.native.fast`.
     """
 
     optimizes = True
 
-    def __init__(self, smallest: int = 2) -> None:
-        self.smallest = smallest
+    def __init__(self, smallest: int = 2, *, fast: bool = False) -> None:
+        self.smallest, self.fast = smallest, fast
 
     def __call__(self, graph: Graph, example_inputs: Sequence[object]) -> GraphFunction:
         """Return the graph's function, with kernels for groups of its calls."""
         del example_inputs
         _core.set_flags_test(flags_matter)
         _core.set_thread_count(thread_count)
-        made = build(graph, self.smallest)
+        made = build(graph, self.smallest, fast=self.fast)
         function = made.graph.to_callable(origin=made.origin)
         function.__dict__["source"] = _source(function, made)
         function.__dict__["only_call"] = _only_kernel(made.graph)
@@ -74,3 +76,4 @@ def _source(function: GraphFunction, made: Built) -> str:
 
 
 NATIVE: Final = Native()
+FAST: Final = Native(fast=True)

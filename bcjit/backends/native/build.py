@@ -10,6 +10,7 @@ import numpy as np
 
 from bcjit import _core
 from bcjit.backends.native.compiled import Compiled, compiled
+from bcjit.backends.native.fast import quick
 from bcjit.backends.native.groups import drafts
 from bcjit.backends.native.inputs import Inputs, fits
 from bcjit.backends.native.outcomes import Group, halves, lazy_views, outcomes
@@ -55,7 +56,7 @@ class Built:
     kernels: tuple[Compiled, ...]
 
 
-def build(graph: Graph, smallest: int) -> Built:
+def build(graph: Graph, smallest: int, *, fast: bool = False) -> Built:
     """Return a copy of a graph in which groups of calls are calls of kernels.
 
     Parameters
@@ -64,6 +65,8 @@ def build(graph: Graph, smallest: int) -> Built:
         Complete; it stays as it is.
     smallest
         The fewest calls of which a kernel is made.
+    fast
+        Whether functions may be polynomials.
     """
     origin: dict[Node, Node] = {}
     copy = copy_graph(graph, origin=origin)
@@ -73,14 +76,14 @@ def build(graph: Graph, smallest: int) -> Built:
         drop_own_stores(one)
         moved: dict[Node, Node] = {}  # results of calls that are in kernels now
         for reducing in reduce_groups(one, copy.equal):
-            reduction = _Kernel.with_reductions(one, reducing, moved)
+            reduction = _Kernel.with_reductions(one, reducing, moved, fast=fast)
             if reduction is not None:
                 made += reduction.codes
                 moved |= reduction.put(origin)
         waiting = outcomes(one, drafts(one, copy.equal), smallest)
         while waiting:
             group = waiting.pop(0)
-            kernel = _Kernel.of(one, group, moved)
+            kernel = _Kernel.of(one, group, moved, fast=fast)
             if kernel is not None:
                 made += kernel.codes
                 moved |= kernel.put(origin)
@@ -148,7 +151,9 @@ class _Kernel:
     codes: tuple[Compiled, ...]
 
     @classmethod
-    def of(cls, graph: Graph, group: Group, moved: dict[Node, Node]) -> _Kernel | None:
+    def of(
+        cls, graph: Graph, group: Group, moved: dict[Node, Node], *, fast: bool
+    ) -> _Kernel | None:
         """Return the kernel of a group, None where it has more of something than a kernel can have."""
         write = None if group.write is None else write_of(group.write.node)
         views = {node: view for node in group.views if (view := view_of(node)) is not None}
@@ -184,7 +189,7 @@ class _Kernel:
         if len(returned) > _RESULTS or not fits(graph, inputs):
             return None
         program = Program(
-            tuple(results),
+            quick(results) if fast else tuple(results),
             tuple(element.dtype for element in inputs.operands.values()),
             tuple(number.dtype for number in inputs.numbers.values()),
         )
@@ -194,7 +199,7 @@ class _Kernel:
             fallback = _single(fallback)
         loops = [
             address
-            for item in program.by_loop
+            for item in program.calls
             for address in cast("tuple[int, int]", loop_of(item.function, item.dtypes))
         ]
         to = None if write is None else inputs.row(write.to, write.item.dtype)
@@ -210,13 +215,15 @@ class _Kernel:
 
     @classmethod
     def with_reductions(
-        cls, graph: Graph, group: ReduceGroup, moved: dict[Node, Node]
+        cls, graph: Graph, group: ReduceGroup, moved: dict[Node, Node], *, fast: bool
     ) -> _Kernel | None:
         """Return the kernel of a group with reductions, None where there is none."""
         taken = extract(graph, group.nodes, group.results)
         inputs = Inputs(taken.inputs, {})
         inputs.places |= counted(group)
         items = bound_items(group, inputs.item, lambda source: moved.get(source, source))
+        if fast:
+            items = dict(zip(items, quick(tuple(items.values())), strict=True))
         assert group.axes is not None
         found = plan(
             [(node, items[node], node in group.folded) for node in group.results],

@@ -14,8 +14,10 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from bcjit.backends.native.fast import fast_of
+from bcjit.backends.native.loop_calls import LoopCalls
 from bcjit.backends.native.program import Program
-from bcjit.backends.native.rules import X86, Rule, rule_of
+from bcjit.backends.native.rules import Rule, rule_of
 from bcjit.backends.native.scalars import Apply, Constant, Element, Item, Number
 from bcjit.backends.native.text import Text, Vector, element_type, memory_type, scalar_text
 from bcjit.records import dataclass
@@ -65,7 +67,9 @@ class _Emitter:
         self.program = program
         self.items = program.items
         self.by_loop = program.by_loop
-        self.stage = self._stages()
+        self.calls = program.calls
+        self.stage = _stages(self.items)
+        self.in_blocks = bool(self.by_loop) or any(self.stage.values())
         self.results = {item: i for i, item in enumerate(program.results)}
         widest = max((_width(item) for item in self.items if self._in_vectors(item)), default=8)
         self.width = max(vector_bytes // widest, 1)
@@ -85,17 +89,6 @@ class _Emitter:
 
     # Planning
 
-    def _stages(self) -> dict[Item, int]:
-        """Return in which stage each item is computed; what a loop gives is there from the next stage on."""
-        found: dict[Item, int] = {}
-        for item in self.items:
-            stage = 0
-            for operand in item.operands if isinstance(item, Apply) else ():
-                later = _is_loop(operand) and not _is_loop(item)
-                stage = max(stage, found[operand] + later)
-            found[item] = stage
-        return found
-
     def _needs_memory(self, item: Item) -> bool:
         """Whether the elements of an item must lie somewhere: a loop gives or reads them, or a later stage."""
         if not isinstance(item, Apply):
@@ -109,7 +102,7 @@ class _Emitter:
         )
 
     def _plan(self) -> None:
-        if not self.by_loop:
+        if not self.in_blocks:
             return
         touched = sum(dtype.itemsize for dtype in self.program.operands)
         touched += sum(item.dtype.itemsize for item in self.program.results)
@@ -171,12 +164,9 @@ class _Emitter:
             place = t.value(f"getelementptr ptr, ptr %data, i64 {i}")
             self.data.append(t.value(f"load ptr, ptr {place}"))
         self.end = t.value(f"sub i64 %n, {self.width}")
-        if self.by_loop:
-            self.pointers = t.value("alloca [8 x ptr]")
-            self.steps = t.value("alloca [8 x i64]")
-            self.count = t.value("alloca i64")
-            self.state = t.value("alloca i32")
-            t.emit(f"store i64 %n, ptr {self.count}")
+        if self.calls:
+            vectors = len(self.calls) > len(self.by_loop)
+            self.loops = LoopCalls(t, self.calls, vectors=vectors)
         for item in self.items:
             if isinstance(item, Number | Constant):
                 self._number(item)
@@ -256,17 +246,19 @@ class _Emitter:
         ]
         if not stored:
             return
-        if not self.by_loop:
+        if not self.in_blocks:
             self._whole(stored)
             return
         t = self.t
         t.emit(f"br label %stage{number}")
         t.label(f"stage{number}")
-        t.emit(f"%i{number} = phi i64 [0, %{self.label}], [%next{number}, %stage{number}]")
+        begin = len(t.lines)
         self._body(stored, number, f"%i{number}")
         self._at_most_end(f"%next{number}", t.value(f"add i64 %i{number}, {self.width}"))
         more = t.value(f"icmp slt i64 %i{number}, {self.end}")
         t.emit(f"br i1 {more}, label %stage{number}, label %behind{number}")
+        before = f"[0, %{self.label}], [%next{number}, %{t.block}]"
+        t.lines.insert(begin, f"  %i{number} = phi i64 {before}")
         t.label(f"behind{number}")
         self.label = f"behind{number}"
 
@@ -286,18 +278,21 @@ class _Emitter:
         beyond = t.value(f"and i64 {address}, {width * size - 1}")
         missing = t.value(f"sub i64 {width * size}, {beyond}")
         t.emit(f"%first = lshr i64 {missing}, {size.bit_length() - 1}")
-        twice = sum(isinstance(item, Apply) for item in self.items) <= _SMALL
-        back = (("%next", "more"), ("%left", "rest")) if twice else (("%next", "vector"),)
+        applied = sum(isinstance(item, Apply) for item in self.items)
+        twice = applied <= _SMALL and not self.calls
         t.emit("br label %vector")
         t.label("vector")
-        t.emit(f"%i = phi i64 [0, %entry]{''.join(f', [{value}, %{at}]' for value, at in back)}")
-        t.emit(
-            f"%step = phi i64 [%first, %entry]{''.join(f', [{width}, %{at}]' for _, at in back)}"
-        )
+        begin = len(t.lines)
         self._body(stored, 0, "%i")
         self._at_most_end("%next", t.value("add i64 %i, %step"))
         goes_on = t.value(f"icmp slt i64 %i, {self.end}")
-        t.emit(f"br i1 {goes_on}, label %{back[0][1]}, label %behind")
+        back = (("%next", "more"), ("%left", "rest")) if twice else (("%next", t.block),)
+        t.emit(f"br i1 {goes_on}, label %{back[0][1] if twice else 'vector'}, label %behind")
+        steps, at = (f", [{width}, %{at}]" for _, at in back), (f", [{i}, %{at}]" for i, at in back)
+        t.lines[begin:begin] = [
+            f"  %i = phi i64 [0, %entry]{''.join(at)}",
+            f"  %step = phi i64 [%first, %entry]{''.join(steps)}",
+        ]
         if twice:
             t.label("more")
             room = t.value(f"sub i64 %n, {2 * width}")
@@ -336,55 +331,42 @@ class _Emitter:
                 rule = _rule(item)
                 assert rule is not None
                 operands = [self._vector(operand, stage) for operand in item.operands]
-                self.here[item] = rule(self.t, operands, item.dtypes)
+                fast = fast_of(item.function)
+                if fast is None:
+                    self.here[item] = rule(self.t, operands, item.dtypes)
+                else:
+                    self.here[item] = self.loops.fast(item, fast, operands)
         return self.here[item]
 
     def _call(self, item: Apply) -> None:
         """Call NumPy's inner loop over the whole block."""
-        t = self.t
-        index = self.by_loop.index(item)
-        for place, operand in enumerate((*item.operands, item)):
+        places = []
+        for operand in (*item.operands, item):
             repeated = isinstance(operand, Number | Constant)
             pointer = self.slots[operand] if repeated else self._memory(operand)
-            step = 0 if repeated else operand.dtype.itemsize
-            at = t.value(f"getelementptr ptr, ptr {self.pointers}, i64 {place}")
-            t.emit(f"store ptr {pointer}, ptr {at}")
-            at = t.value(f"getelementptr i64, ptr {self.steps}, i64 {place}")
-            t.emit(f"store i64 {step}, ptr {at}")
-        loop = t.value(
-            f"load ptr, ptr {t.value(f'getelementptr ptr, ptr %loops, i64 {2 * index}')}"
-        )
-        data = t.value(
-            f"load ptr, ptr {t.value(f'getelementptr ptr, ptr %loops, i64 {2 * index + 1}')}"
-        )
-        before = self._flags() if X86 else ""
-        t.emit(
-            f"call void {loop}(ptr {self.pointers}, ptr {self.count}, ptr {self.steps}, ptr {data})"
-        )
-        if X86:
-            self._raise_again(before, index)
+            places.append((pointer, 0 if repeated else operand.dtype.itemsize))
+        self.loops.call(item, places, self.loops.count)
+        self.label = self.t.block
 
-    def _flags(self) -> str:
-        """Return the processor's state, of which the flags are part."""
-        t = self.t
-        t.declared["declare void @llvm.x86.sse.stmxcsr(ptr)"] = None
-        t.emit(f"call void @llvm.x86.sse.stmxcsr(ptr {self.state})")
-        return t.value(f"load i32, ptr {self.state}")
 
-    def _raise_again(self, before: str, index: int) -> None:
-        """Raise the flags again that were up before a loop: some of NumPy's clear all that are, not only their own."""
-        t, now = self.t, self._flags()
-        raised = t.value(f"and i32 {before}, 63")
-        both = t.value(f"or i32 {now}, {raised}")
-        lost = t.value(f"icmp ne i32 {both}, {now}")
-        t.emit(f"br i1 {lost}, label %lost{index}, label %kept{index}")
-        t.label(f"lost{index}")
-        t.declared["declare void @llvm.x86.sse.ldmxcsr(ptr)"] = None
-        t.emit(f"store i32 {both}, ptr {self.state}")
-        t.emit(f"call void @llvm.x86.sse.ldmxcsr(ptr {self.state})")
-        t.emit(f"br label %kept{index}")
-        t.label(f"kept{index}")
-        self.label = f"kept{index}"
+def _stages(items: Sequence[Item]) -> dict[Item, int]:
+    """Return in which stage each item is computed; what a loop gives is there from the next stage on.
+
+    One polynomial over another is a stage of its own: a processor looks ahead so far only, and several elements at a time are faster than one.
+    """
+    found: dict[Item, int] = {}
+    over: set[Item] = set()  # what is made of polynomials of the same stage
+    for item in items:
+        stage = 0
+        operands = item.operands if isinstance(item, Apply) else ()
+        for operand in operands:
+            later = _is_loop(operand) and not _is_loop(item)
+            later |= operand in over and _is_fast(item)
+            stage = max(stage, found[operand] + later)
+        found[item] = stage
+        if _is_fast(item) or any(one in over and found[one] == stage for one in operands):
+            over.add(item)
+    return found
 
 
 def _rule(item: Apply) -> Rule | None:
@@ -393,6 +375,10 @@ def _rule(item: Apply) -> Rule | None:
 
 def _is_loop(item: Item) -> bool:
     return isinstance(item, Apply) and _rule(item) is None
+
+
+def _is_fast(item: Item) -> bool:
+    return isinstance(item, Apply) and fast_of(item.function) is not None
 
 
 def _width(item: Item) -> int:

@@ -17,7 +17,7 @@ from bcjit.backends.native.waiting import Waiting
 from bcjit.dims import DimLike, Symbol, substitute
 from bcjit.fx_graph import Graph, Node, NodeKind
 from bcjit.fx_graph.node import exprs_in
-from bcjit.meta import ArrayMeta
+from bcjit.meta import ArrayMeta, ScalarMeta
 from bcjit.records import dataclass
 
 if TYPE_CHECKING:
@@ -81,8 +81,12 @@ def _stretches(graph: Graph) -> list[tuple[list[Node], Node | None]]:
 
 
 def _is_done_once(node: Node) -> bool:
-    """Whether a call is of a function that nothing is known of: what fails behind it goes on behind it."""
+    """Whether a call is of a function that nothing is known of: what fails behind it goes on behind it. Arithmetic of numbers is not."""
     if node.kind is not NodeKind.CALL or node.op is not None:
+        return False
+    if getattr(node.target, "__module__", "") == "_operator" and all(
+        isinstance(meta, ScalarMeta) for meta in node.meta
+    ):
         return False
     of = node.args[0] if node.args else None
     return not (isinstance(of, Node) and (of.multi or of.bodies))  # it reads a result

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from bcjit import _core
+from bcjit.backends.native.fast import fast_of
 from bcjit.backends.native.rules import X86, has_rule
 from bcjit.backends.native.scalars import Apply, Constant, Element, Item, Leaf, Number, in_order
 from bcjit.fx_graph import Node
@@ -49,6 +50,12 @@ class Program:
             for item in self.items
             if isinstance(item, Apply) and not has_rule(item.function, item.dtypes)
         ]
+
+    @property
+    def calls(self) -> list[Apply]:
+        """The items for which the code is handed NumPy's inner loops, in order: also those whose rule is not for all operands."""
+        fast = [item for item in self.items if isinstance(item, Apply) and fast_of(item.function)]
+        return self.by_loop + fast
 
     @property
     def key(self) -> str:

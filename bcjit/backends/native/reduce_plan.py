@@ -302,7 +302,7 @@ class _Planner:
         self.codes.append(code)
         loops = [
             address
-            for item in program.by_loop
+            for item in program.calls
             for address in cast("tuple[int, int]", loop_of(item.function, item.dtypes))
         ]
         return (

@@ -14,7 +14,9 @@ import numpy as np
 
 from bcjit.backends.native.complexes import complex_rule, real_of
 from bcjit.backends.native.engine import machine
+from bcjit.backends.native.fast import fast_of
 from bcjit.backends.native.halves import half_rule
+from bcjit.backends.native.lanes import Lanes
 from bcjit.backends.native.text import Text, Vector, element_type
 from bcjit.ops.scalar_functions import (
     CAST,
@@ -360,9 +362,16 @@ _MIXED: Final = frozenset({"select"})
 _OF_X86: Final = frozenset({"maximum", "minimum", "clip"})
 
 
+def _by_lanes(compute: Callable[..., Lanes]) -> Rule:
+    return lambda t, operands, _dtypes: compute(*(Lanes(t, one) for one in operands)).vector
+
+
 def rule_of(function: ScalarFunction, dtypes: tuple[DType, ...]) -> Rule | None:
     """Return the rule of a scalar function for a loop, None if there is none."""
     name = function.name
+    fast = fast_of(function)
+    if fast is not None:
+        return _by_lanes(fast.value)
     if _OWN.get(name) is not function:
         return None  # somebody else's ufunc of the same name
     if any(dtype.char not in _CHARS for dtype in dtypes):

@@ -50,6 +50,8 @@ class Text:
     ----------
     width
         Elements of a vector.
+    block
+        The label under which instructions are appended.
     """
 
     def __init__(self, width: int) -> None:
@@ -58,6 +60,7 @@ class Text:
         self.prologue: list[str] = []  # before all other instructions
         self._opaque: dict[tuple[str, bytes], Vector] = {}
         self.declared: dict[str, None] = {}
+        self.block = ""
         self._names = 0
 
     # Instructions
@@ -80,6 +83,7 @@ class Text:
     def label(self, name: str) -> None:
         """Begin a block."""
         self.lines.append(f"{name}:")
+        self.block = name
 
     # Vectors
 
