@@ -129,7 +129,8 @@ def _compiled_entry(
             BailOuts(found.graph, function, records, end, compiler.part, compiler.backend_name)
         )
         called = function if single is None or only_call is None else only_call
-        return _core.GraphCall(called, None, refuses_warnings(function), single is not None)
+        # The tag tells reports and benchmarks what the backend made of the graph.
+        return _core.GraphCall(called, function, refuses_warnings(function), single is not None)
 
     with timed(record.times, "assembly"):
         residual = build_residual(found, inputs, graph_call, compiler.part, compiler)

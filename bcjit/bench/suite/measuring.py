@@ -329,7 +329,7 @@ def _told(compiled: Any, name: str) -> list[Any]:
         if entry.entry is not None and (live := entry.entry()) is not None
         for constant in live.code.co_consts
         if isinstance(constant, _core.GraphCall)
-        for teller in (constant.fn, getattr(constant.fn, "__self__", None))
+        for teller in (constant.tag, getattr(constant.tag, "__self__", None))
         if (value := getattr(teller, name, None)) is not None
     ]
 
