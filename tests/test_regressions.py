@@ -24,6 +24,7 @@ from differential import PLAIN, Setting, World, args, assert_same
 from under_test import compile_eager
 
 import bcjit
+from bcjit.backends.choice import has_llvm
 from bcjit.compiler import compile as compile_module
 from bcjit.compiler import entry as entry_module
 
@@ -893,3 +894,15 @@ def test_a_power_that_raises_at_an_element_is_not_made_again_over_what_it_wrote(
                 result = str(error)
             worlds.append((result, args[0].tolist(), args[1].tolist()))
         assert worlds[0] == worlds[1]
+
+
+def test_a_fold_in_a_captured_loop_knows_the_sizes_it_divides_by():
+    def f(y):
+        x = np.arange(1.0, 5.0)
+        for v in y:
+            x %= x.mean() + v * 0
+        return x
+
+    y = np.ones(3)
+    for backend in ("native", "fused") if has_llvm() else ("fused",):
+        assert bcjit.compile(f, backend=backend)(y).tobytes() == f(y).tobytes()
