@@ -1,8 +1,19 @@
-"""The native backend: groups of elementwise calls as machine code, made by LLVM; NumPy does the rest.
+"""The native backend: groups of calls as machine code, made by LLVM; NumPy does the rest. In the order in which a graph goes through it:
 
-``scalars`` is what a kernel computes for an element, ``tracing`` finds it for a call, ``groups`` says which calls become one kernel,
-``program`` is what is compiled, ``rules`` and ``text`` write it as LLVM has it, ``emit`` a whole kernel, ``engine`` makes machine code,
-``views`` and ``writes`` are operands that a kernel makes itself and what it stores, ``outcomes`` what it gives, ``unread`` what it need not give, ``inputs`` what it is called with,
-``build`` puts kernels into a graph, ``backend`` is the backend. Nothing is imported here: `bcjit.backends.choice` reads the package when it is
-first needed.
+==================================================  ================================================================================================
+`scalars`, `tracing`                                what a kernel computes for one element, and how that is found for a call
+`views`, `writes`, `unread`                         operands that a kernel makes itself, what it stores, what it need not give
+`groups`, `waiting`, `outcomes`                     which calls become one kernel, that none waits for itself, and what it gives
+`reduce_tracing`, `reduce_groups`, `reduce_plan`,   the same for calls with reductions
+`reduce_bound`
+`inputs`, `program`                                 what a kernel is called with; what is compiled
+`rules`, `halves`, `complexes`                      scalar functions as vector instructions: floats, integers and bools; float16; complex numbers
+`fast`, `fast_rules`, `polynomials`, `lanes`        the option ``fast``: functions as polynomials
+`text`, `emit`, `loop_calls`                        LLVM's text: instructions, a whole kernel, calls of NumPy's inner loops
+`engine`, `compiled`                                machine code: from text, in memory and on disk
+`flags`, `threads`                                  what C asks Python: whether flags matter, how many threads
+`build`, `backend`                                  kernels in the place of calls in a graph; the backend
+==================================================  ================================================================================================
+
+In C: ``csrc/kernel*`` and ``csrc/reduce*``. Nothing is imported here: `bcjit.backends.choice` reads the package when it is first needed.
 """
