@@ -37,6 +37,7 @@ class Kernel:
     each array, and the code of a view of it; ``scalars``: (argument, type number, whether it is a NumPy scalar) of each number;
     ``results``: type numbers; ``loops``: addresses that the code is handed. ``destination``: as an operand, where the last result is
     stored if all goes well; ``n_handed`` times None is then given for what the fallback gives in its place.
+    ``copies``: something lies as a copy does, which is told from what ufuncs make where an operand is not of one piece.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Kernel:
         warns_here: bool,
         destination: tuple[int, int, tuple[int, ...]] | None = None,
         n_handed: int = 0,
+        copies: bool = False,
     ) -> None: ...
     calls: int
     fell_back: int

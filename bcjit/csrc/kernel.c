@@ -623,6 +623,24 @@ static int common_shape(const Kernel *kernel, const KernelView *views, npy_intp 
     return ndim;
 }
 
+/* Whether an operand of all elements lies in one piece, in C's or Fortran's order: copies of others lie otherwise than what ufuncs make. */
+static bool is_one_piece(const KernelView *view, npy_intp itemsize, int ndim, const npy_intp *shape)
+{
+    if (view->ndim != ndim || !PyArray_CompareLists(view->dims, shape, ndim)) {
+        return true;                        /* it is repeated, so nothing copies it */
+    }
+    npy_intp c = itemsize, fortran = itemsize;
+    bool in_c = true, in_fortran = true;
+    for (int i = 0; i < ndim; i++) {
+        int last = ndim - 1 - i;
+        in_c = in_c && (shape[last] == 1 || view->strides[last] == c);
+        in_fortran = in_fortran && (shape[i] == 1 || view->strides[i] == fortran);
+        c *= shape[last];
+        fortran *= shape[i];
+    }
+    return in_c || in_fortran;
+}
+
 /* Whether all arrays of the run lie as Fortran has them, so that results do. */
 static bool is_fortran(const Kernel *kernel, PyObject *const *args, const KernelView *views, int ndim,
                        const npy_intp *shape)
@@ -887,6 +905,11 @@ static int compute(Kernel *kernel, PyObject *const *args, PyArrayObject **result
     }
     KernelView *to = kernel->writes ? &views[kernel->n_operands] : NULL;
     int n_new = kernel->n_results - kernel->writes;
+    for (int i = 0; kernel->copies && n_new > 0 && i < kernel->n_operands; i++) {
+        if (!is_one_piece(&views[i], kernel->operands[i].itemsize, ndim, shape)) {
+            return 0;
+        }
+    }
     if (to != NULL && (Py_TYPE(args[kernel->destination.argument]) != &PyArray_Type ||
                        !bcjit_kernel_destination(kernel, args, to) ||
                        !bcjit_kernel_fits(to, &ndim, shape, n_new > 0))) {
@@ -931,6 +954,11 @@ static int compute(Kernel *kernel, PyObject *const *args, PyArrayObject **result
         run.results[i] = PyArray_BYTES(results[i]);
     }
     if (run.total == 0) {
+        for (int i = 0; i < kernel->n_operands; i++) {
+            if (PyArray_MultiplyList(views[i].dims, views[i].ndim) != 0) {
+                return 0;                   /* NumPy computes with it what it stores nowhere */
+            }
+        }
         return 1;
     }
     merge_axes(&run, ndim);
@@ -1149,16 +1177,16 @@ static PyObject *Kernel_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 {
     static char *names[] = {"run", "owner", "fallback", "n_arguments", "n_fallback", "operands", "scalars",
                             "results", "loops", "width", "block", "scratch", "checks_flags",
-                            "warns_here", "destination", "n_handed", NULL};
+                            "warns_here", "destination", "n_handed", "copies", NULL};
     PyObject *address, *owner, *fallback, *operands, *scalars, *results, *loops;
     PyObject *destination = Py_None;
-    int n_arguments, n_fallback, checks_flags, warns_here, n_handed = 0;
+    int n_arguments, n_fallback, checks_flags, warns_here, n_handed = 0, copies = 0;
     Py_ssize_t width, block, scratch;
     if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "O!OOiiO!O!O!O!nnnip|Oi:Kernel", names, &PyLong_Type, &address, &owner,
+            args, kwargs, "O!OOiiO!O!O!O!nnnip|Oip:Kernel", names, &PyLong_Type, &address, &owner,
             &fallback, &n_arguments, &n_fallback, &PyTuple_Type, &operands, &PyTuple_Type, &scalars,
             &PyTuple_Type, &results, &PyTuple_Type, &loops, &width, &block, &scratch,
-            &checks_flags, &warns_here, &destination, &n_handed)) {
+            &checks_flags, &warns_here, &destination, &n_handed, &copies)) {
         return NULL;
     }
     if (n_fallback < 0 || n_fallback > n_arguments || width < 1 || block < width || scratch < 0 || !PyCallable_Check(fallback)) {
@@ -1182,6 +1210,7 @@ static PyObject *Kernel_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     kernel->warns_here = (char)warns_here;
     kernel->writes = destination != Py_None;
     kernel->n_handed = n_handed;
+    kernel->copies = (char)copies;
     kernel->run = (kernel_run)(npy_uintp)PyLong_AsVoidPtr(address);
     if (kernel->run == NULL || read_operands(kernel, operands) < 0 ||
         read_scalars(kernel, scalars) < 0 || read_results(kernel, results) < 0 ||

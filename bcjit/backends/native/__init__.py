@@ -1,4 +1,6 @@
-"""The native backend: groups of calls as machine code, made by LLVM; NumPy does the rest. In the order in which a graph goes through it:
+"""The native backend: groups of calls as machine code, made by LLVM; NumPy does the rest.
+
+In the order in which a graph goes through it:
 
 ==================================================  ================================================================================================
 `scalars`, `tracing`                                what a kernel computes for one element, and how that is found for a call

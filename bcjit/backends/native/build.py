@@ -19,6 +19,7 @@ from bcjit.backends.native.reduce_bound import bound_items, constant_of, counted
 from bcjit.backends.native.reduce_groups import ReduceGroup, reduce_groups
 from bcjit.backends.native.reduce_plan import pieces, plan
 from bcjit.backends.native.scalars import Apply, Item, Leaf
+from bcjit.backends.native.tracing import copies
 from bcjit.backends.native.unread import drop_unread
 from bcjit.backends.native.views import view_of
 from bcjit.backends.native.writes import (
@@ -209,7 +210,7 @@ class _Kernel:
             tuple(item.dtype.num for item in results), tuple(loops), code.width,
             code.block, code.scratch, max(map(flags_that_count, program.items)),
             all(not node.can_fail or warns_here(node) for node in calls),
-            to, len(group.handed),
+            to, len(group.handed), any(map(copies, group.nodes)),
         )  # fmt: skip
         return cls(graph, group, tuple(inputs.arguments), target, (code,))
 

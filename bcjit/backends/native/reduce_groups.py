@@ -13,7 +13,7 @@ from bcjit.backends.native.groups import LARGEST, between_effects, shape_of, use
 from bcjit.backends.native.program import can_compute
 from bcjit.backends.native.reduce_tracing import Reduction, traced_reduction
 from bcjit.backends.native.scalars import Item
-from bcjit.backends.native.tracing import traced
+from bcjit.backends.native.tracing import copies, traced
 from bcjit.backends.native.waiting import Waiting
 from bcjit.dims import DimLike, Symbol, product
 from bcjit.fx_graph import Graph, Node
@@ -138,6 +138,8 @@ class _Grouping:
         item = traced(node)
         if item is None or not can_compute(item):
             return
+        if copies(node) and node.args[0] not in self.of:
+            return  # sums go by how elements lie
         shape = shape_of(node, self.equal)
         for group in self._candidates(node, used):
             if any(one in group.folded and not _has_dtype(one) for one in node.uses()):

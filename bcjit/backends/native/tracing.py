@@ -24,7 +24,7 @@ from bcjit.ops.opdef import declared
 from bcjit.ops.scalar_functions import CAST, SELECT, ScalarFunction
 from bcjit.records import dataclass
 
-__all__ = ["NotElementwise", "Tracer", "leaf_of", "number_of", "traced"]
+__all__ = ["NotElementwise", "Tracer", "copies", "leaf_of", "number_of", "traced"]
 
 
 class NotElementwise(Exception):
@@ -64,6 +64,10 @@ _FUNCTIONS: Final[dict[object, frozenset[str]]] = {
     np.sinc: frozenset(),
     np.fix: frozenset(),
 }
+# Of these, those that copy: where axes repeat elements, or do not lie side by side, a copy is laid out otherwise than what a ufunc makes.
+_COPIES: Final = frozenset(
+    {np.ndarray.astype, np.around, np.round, np.ndarray.round, np.nan_to_num}
+)
 # Most arguments by position: what comes behind says where the result lies.
 _MOST_ARGUMENTS: Final[dict[object, int]] = {
     np.clip: 3, np.ndarray.clip: 3, np.ndarray.astype: 2, np.around: 2, np.round: 2, np.ndarray.round: 2,
@@ -123,6 +127,11 @@ def _may_be(node: Node) -> bool:
     if target not in _FUNCTIONS or len(node.args) > _MOST_ARGUMENTS.get(target, 9):
         return False
     return node.kwargs.keys() <= _FUNCTIONS[target]
+
+
+def copies(node: Node) -> bool:
+    """Whether the result of a call lies as a copy of its operand does."""
+    return node.target in _COPIES
 
 
 def leaf_of(node: Node) -> _Traced | _Weak:
