@@ -29,9 +29,9 @@ __all__ = [
     "why_unsupported",
 ]
 
-_LEFT_ALONE: Final = (sys.stdlib_module_names | {"numpy", "bcjit", "_pytest", "pytest"}) - {
-    "__main__"
-}
+_LEFT_ALONE: Final = (
+    sys.stdlib_module_names | {"numpy", "bcjit", "llvmlite", "_pytest", "pytest"}
+) - {"__main__"}
 
 
 _FORMS: Final = "bcjit.structured"

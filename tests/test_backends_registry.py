@@ -96,14 +96,38 @@ def test_auto_is_eager_where_llvm_cannot_be_used(monkeypatch, caplog, problem):
         monkeypatch.setattr(choice, "has_llvm", lambda: False)
     else:
         monkeypatch.setattr(choice, "has_llvm", cache(lambda: True))
-        monkeypatch.setattr(choice, "native", broken)
+        monkeypatch.setattr("bcjit.backends.native.backend.NATIVE", LLVM["broken"])
         forget_once()
     assert kernels_of("auto") == 0
     assert len(caplog.messages) == (problem == "broken")
 
 
-def broken(graph, example_inputs):
-    raise OSError("no such library")
+LLVM = {"__name__": "llvmlite.binding"}
+exec("def broken(graph, example_inputs):\n    raise OSError('no such library')", LLVM)
+
+
+@pytest.mark.parametrize("name", ["auto", "native"])
+def test_what_others_raise_in_the_middle_goes_on(monkeypatch, name):
+    pytest.importorskip("llvmlite")
+
+    def handler(graph, example_inputs):  # as a signal's might
+        raise TimeoutError("too late")
+
+    monkeypatch.setattr("bcjit.backends.native.backend.NATIVE", handler)
+    with pytest.raises(BackendError, match="too late"):
+        kernels_of(name)
+
+
+@pytest.mark.parametrize("name", ["auto", "native"])
+def test_a_mistake_of_ours_leaves_a_graph_to_numpy(monkeypatch, caplog, name):
+    pytest.importorskip("llvmlite")
+    forget_once()
+    monkeypatch.setattr("bcjit.backends.native.backend.NATIVE", LLVM["broken"])
+    assert kernels_of(name) == 0
+    assert len(caplog.messages) == 1
+    monkeypatch.setattr(choice.config, "strict", True)
+    with pytest.raises(BackendError, match="no such library"):
+        kernels_of(name)
 
 
 def test_unknown_name_lists_names_and_close_matches():

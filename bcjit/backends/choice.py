@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Final
 
 from bcjit.backends.eager import eager
 from bcjit.backends.options import check_options
+from bcjit.config import config
 from bcjit.lazy import Later
 from bcjit.logs import get_logger, once
 
 if TYPE_CHECKING:
     from bcjit.backends.native import backend as native_backend
-    from bcjit.backends.registry import Backend, CompiledGraph
+    from bcjit.backends.registry import CompiledGraph
     from bcjit.fx_graph import Graph
 else:
     native_backend = Later("bcjit.backends.native.backend")
@@ -34,30 +35,52 @@ _OPTIONS: Final = {"fast": bool}
 
 def native(graph: Graph, example_inputs: Sequence[object]) -> CompiledGraph:
     """Return the graph's function, groups of its calls compiled to machine code (extra ``native``)."""
-    return native_backend.NATIVE(graph, example_inputs)
+    return _native(graph, example_inputs, fast=False)
 
 
 def auto(graph: Graph, example_inputs: Sequence[object]) -> CompiledGraph:
     """Return what the fastest backend that is installed makes of a graph."""
-    made = _if_it_can(native, graph, example_inputs)
-    return eager(graph, example_inputs) if made is None else made
+    return _auto(graph, example_inputs, fast=False)
 
 
-def _if_it_can(
-    backend: Backend, graph: Graph, example_inputs: Sequence[object]
-) -> CompiledGraph | None:
-    """Return what the native backend makes of a graph, None where it cannot be used."""
+def _native(graph: Graph, example_inputs: Sequence[object], *, fast: bool) -> CompiledGraph:
+    if not has_llvm():
+        raise ImportError("it needs llvmlite, which extra native brings (pip install llvmlite)")
+    return _compiled(graph, example_inputs, fast=fast)
+
+
+def _auto(graph: Graph, example_inputs: Sequence[object], *, fast: bool) -> CompiledGraph:
     if has_llvm():
-        try:
-            return backend(graph, example_inputs)
-        except RecursionError:
-            raise  # of the program's depth, not of llvmlite
-        except (ImportError, OSError, RuntimeError) as error:
-            # An llvmlite that cannot be used here is as good as none.
-            message = f"backend 'native' is not used: {type(error).__name__}: {error}"
-            once(get_logger("kernels"), "native", message)
-            has_llvm.cache_clear()
-    return None
+        return _compiled(graph, example_inputs, fast=fast)
+    if fast:
+        message = "option 'fast' is for backend 'native', which needs llvmlite: NumPy computes"
+        once(get_logger("kernels"), "fast", message)
+    return eager(graph, example_inputs)
+
+
+def _compiled(graph: Graph, example_inputs: Sequence[object], *, fast: bool) -> CompiledGraph:
+    """Return what `native` makes of a graph; what `eager` does where that fails, which is no reason to stop a program."""
+    try:
+        backend = native_backend.FAST if fast else native_backend.NATIVE
+        return backend(graph, example_inputs)
+    except (RecursionError, MemoryError):
+        raise  # of the program's depth, of its size
+    except Exception as error:
+        # An llvmlite that cannot be used here is as good as none.
+        if config.strict or not _is_ours(error):
+            raise
+        message = f"backend 'native' is not used: {type(error).__name__}: {error}"
+        once(get_logger("kernels"), ("native", type(error)), message)
+        return eager(graph, example_inputs)
+
+
+def _is_ours(error: BaseException) -> bool:
+    """Whether an exception was raised by what makes kernels, not by a signal's handler of the program that came in the middle of it."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    module = "" if traceback is None else str(traceback.tb_frame.f_globals.get("__name__"))
+    return module.partition(".")[0] in {"bcjit", "llvmlite", "numpy", "ctypes", "importlib"}
 
 
 class _WithOptions:
@@ -70,22 +93,10 @@ class _WithOptions:
         self.__qualname__ = name
         self.fast = bool(options.get("fast"))
 
-    def native(self, graph: Graph, example_inputs: Sequence[object]) -> CompiledGraph:
-        """As `native`."""
-        chosen = native_backend.FAST if self.fast else native_backend.NATIVE
-        return chosen(graph, example_inputs)
-
     def __call__(self, graph: Graph, example_inputs: Sequence[object]) -> CompiledGraph:
         """As the backend of the name."""
-        if self.__qualname__ == "native":
-            return self.native(graph, example_inputs)
-        made = _if_it_can(self.native, graph, example_inputs)
-        if made is not None:
-            return made
-        if self.fast:
-            message = "option 'fast' is for backend 'native', which needs llvmlite: NumPy computes"
-            once(get_logger("kernels"), "fast", message)
-        return eager(graph, example_inputs)
+        chosen = _native if self.__qualname__ == "native" else _auto
+        return chosen(graph, example_inputs, fast=self.fast)
 
 
 for _backend in (native, auto):

@@ -138,7 +138,7 @@ class _Grouping:
         item = traced(node)
         if item is None or not can_compute(item):
             return
-        if copies(node) and node.args[0] not in self.of:
+        if copies(node) and not any(one in self.of for one in node.uses()):
             return  # sums go by how elements lie
         shape = shape_of(node, self.equal)
         for group in self._candidates(node, used):

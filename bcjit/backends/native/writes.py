@@ -210,7 +210,8 @@ def drop_own_stores(graph: Graph) -> None:
             continue
         base, index, value = node.args
         if (
-            before.target in _IN_PLACE
+            before.kind is NodeKind.CALL
+            and before.target in _IN_PLACE
             and isinstance(value, Node)
             and value in before.writes
             and value.target is operator.getitem
