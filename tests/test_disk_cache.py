@@ -471,6 +471,8 @@ def test_processes_that_use_one_folder_at_once_read_whole_files_only(tmp_path):
     assert cache.survey().size <= limit * 2
 
 
+# pytest-xdist has threads of its own.
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_threads_and_forks_use_one_cache(cache):
     wrong = []
 
