@@ -14,6 +14,7 @@ import pytest
 import bcjit
 from bcjit import _core
 from bcjit.backends.native.backend import Native
+from bcjit.backends.native.engine import apart
 from bcjit.backends.native.threads import thread_count
 from bcjit.config import Config, config
 
@@ -209,3 +210,42 @@ def test_a_kernel_that_is_forgotten_while_it_runs_runs_to_its_end():
             gc.collect()
             thread.join(60)
     assert found == [wanted] * 3
+
+
+def test_what_llvm_does_is_done_where_no_signal_handler_comes():
+    seen = []
+
+    def work():
+        seen.append(threading.current_thread() is threading.main_thread())
+        return 7
+
+    assert apart(work) == 7
+    assert seen == [False]
+    with pytest.raises(ZeroDivisionError):
+        apart(lambda: 1 // 0)
+
+
+def test_what_a_handler_raises_meanwhile_leaves_the_work_to_its_end():
+    class Alarm(Exception):
+        pass
+
+    def handler(_number, _frame):
+        raise Alarm
+
+    begun, go, ended = (threading.Event() for _ in range(3))
+
+    def work():
+        begun.set()
+        go.wait(30)
+        ended.set()
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        with pytest.raises(Alarm):
+            apart(work)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+        go.set()
+    assert begun.is_set()
+    assert ended.wait(30)

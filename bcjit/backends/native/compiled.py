@@ -9,7 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from bcjit.backends.native.emit import emit
-from bcjit.backends.native.engine import Loaded, machine
+from bcjit.backends.native.engine import Loaded, apart, machine
 from bcjit.backends.native.program import Program
 from bcjit.lazy import Later
 from bcjit.records import dataclass, replace
@@ -50,7 +50,7 @@ def compiled(program: Program) -> Compiled:
     if found is not None:
         return replace(found, seconds=0.0)
     start = time.perf_counter()
-    made = _from_disk(key) or _compiled(program, key)
+    made = apart(lambda: _from_disk(key) or _compiled(program, key))
     made = replace(made, seconds=time.perf_counter() - start)
     with _lock:
         return _known.setdefault(key, made)

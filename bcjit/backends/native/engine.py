@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import itertools
 import threading
+from _thread import allocate_lock, get_ident, start_new_thread
+from collections.abc import Callable
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from bcjit.lazy import Later
 from bcjit.records import dataclass
@@ -17,7 +19,7 @@ from bcjit.records import dataclass
 llvmlite: Any = Later("llvmlite")
 llvm: Any = Later("llvmlite.binding")
 
-__all__ = ["Loaded", "Machine", "machine"]
+__all__ = ["Loaded", "Machine", "apart", "machine"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,4 +102,41 @@ def _vector_bytes(features: Any) -> int:
 @cache
 def machine() -> Machine:
     """Return the target of this process; ``ImportError`` where llvmlite is missing."""
-    return Machine()
+    return apart(Machine)
+
+
+_Result = TypeVar("_Result")
+
+
+def apart(work: Callable[[], _Result]) -> _Result:
+    """Return what a function gives, called where no signal's handler of the program can come in the middle of it.
+
+    Python runs handlers in the main thread only. What they raise there in the middle of llvmlite's own Python code has it free the same memory
+    twice, and the process dies; so the main thread waits for another one, and what is raised while it waits leaves that one to its end.
+    """
+    if get_ident() != threading.main_thread().ident:
+        return work()
+    done = allocate_lock()
+    done.acquire()
+    given: list[_Result] = []
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            given.append(work())
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it is raised where it was asked for
+            raised.append(error)
+        finally:
+            done.release()
+
+    try:
+        start_new_thread(run, ())
+    except RuntimeError:  # no more threads, or the interpreter ends
+        return work()
+    done.acquire()
+    if raised:
+        try:
+            raise raised[0]
+        finally:
+            raised.clear()  # no cycle through its traceback
+    return given[0]
