@@ -6,10 +6,10 @@ The code of a kernel refers to nothing outside itself: what it calls it is hande
 from __future__ import annotations
 
 import itertools
+import os
 import threading
 from _thread import allocate_lock, get_ident, start_new_thread
 from collections.abc import Callable
-from functools import cache
 from typing import Any, Final, TypeVar
 
 from bcjit.lazy import Later
@@ -99,13 +99,28 @@ def _vector_bytes(features: Any) -> int:
     return next((size for feature, size in _X86_VECTORS if features.get(feature)), 16)
 
 
-@cache
+_machines: Final[list[Machine]] = []
+
+
 def machine() -> Machine:
     """Return the target of this process; ``ImportError`` where llvmlite is missing."""
-    return apart(Machine)
+    return _machines[0] if _machines else apart(_machine)
+
+
+def _machine() -> Machine:
+    # Here, and not where it is waited for: who is interrupted there must not have another one made.
+    if not _machines:
+        _machines.append(Machine())
+    return _machines[0]
 
 
 _Result = TypeVar("_Result")
+# One after the other: one that nobody waits for any more may still import llvmlite. By process: a child has no thread that would give it back.
+_turns: Final[dict[int, threading.RLock]] = {}
+
+
+def _turn() -> threading.RLock:
+    return _turns.setdefault(os.getpid(), threading.RLock())
 
 
 def apart(work: Callable[[], _Result]) -> _Result:
@@ -115,7 +130,8 @@ def apart(work: Callable[[], _Result]) -> _Result:
     twice, and the process dies; so the main thread waits for another one, and what is raised while it waits leaves that one to its end.
     """
     if get_ident() != threading.main_thread().ident:
-        return work()
+        with _turn():
+            return work()
     done = allocate_lock()
     done.acquire()
     given: list[_Result] = []
@@ -123,7 +139,8 @@ def apart(work: Callable[[], _Result]) -> _Result:
 
     def run() -> None:
         try:
-            given.append(work())
+            with _turn():
+                given.append(work())
         except BaseException as error:  # noqa: BLE001 - whatever it is, it is raised where it was asked for
             raised.append(error)
         finally:
@@ -132,7 +149,8 @@ def apart(work: Callable[[], _Result]) -> _Result:
     try:
         start_new_thread(run, ())
     except RuntimeError:  # no more threads, or the interpreter ends
-        return work()
+        with _turn():
+            return work()
     done.acquire()
     if raised:
         try:
