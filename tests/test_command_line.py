@@ -580,7 +580,7 @@ def test_options_of_python_hold(tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signals_end_the_script_as_they_end_python(number, tmp_path):
+def test_signals_end_the_script_as_they_end_python(number, tmp_path, request):
     written(
         tmp_path,
         """
@@ -594,6 +594,9 @@ def test_signals_end_the_script_as_they_end_python(number, tmp_path):
         busy(np.ones(3))
         """,
     )
+    # What is started in the background ignores SIGINT, and so would the script: a handler is not inherited.
+    before = signal.signal(number, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(number, before))
     results = []
     for head in ([], ["-m", "bcjit", "run"]):
         process = subprocess.Popen(
