@@ -19,8 +19,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from bcjit.bench import numexpr_text
 from bcjit.bench.measure import Call, Function
+from bcjit.bench.numexpr_text import compile_function as compile_for_numexpr
 
 __all__ = [
     "KERNEL_PEERS",
@@ -121,7 +121,7 @@ KERNEL_PEERS: Final = (
     Peer("numba fastmath", "numba_fastmath", "numba", _numba(fastmath=True)),
     JAX,
     TORCH,
-    Peer("numexpr", "numexpr", "numexpr", numexpr_text.compile_function),
+    Peer("numexpr", "numexpr", "numexpr", compile_for_numexpr),
 )
 
 

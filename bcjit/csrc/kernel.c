@@ -1017,9 +1017,6 @@ static int compute(Kernel *kernel, PyObject *const *args, PyArrayObject **result
 
 /* ---- Kernel ---------------------------------------------------------------------------------- */
 
-/* A kernel that NumPy has to do again so often is not asked any more. */
-#define FALLS_BACK_TOO_OFTEN 16
-
 static PyObject *Kernel_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     Kernel *kernel = (Kernel *)self;
@@ -1051,9 +1048,7 @@ static PyObject *Kernel_call(PyObject *self, PyObject *const *args, size_t nargs
             return NULL;
         }
         kernel->fell_back++;
-        if (kernel->fell_back >= FALLS_BACK_TOO_OFTEN && kernel->fell_back * 2 > kernel->calls) {
-            kernel->off = 1;
-        }
+        kernel->off = kernel_gives_up(kernel->fell_back, kernel->calls);
     }
     size_t given = (size_t)PyVectorcall_NARGS(nargsf);
     if (kwnames == NULL && given == (size_t)kernel->n_arguments) {

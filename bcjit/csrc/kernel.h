@@ -14,6 +14,12 @@
 enum { KERNEL_OPERANDS = 32, KERNEL_RESULTS = 8, KERNEL_SCALARS = 32, KERNEL_SCALAR_SIZE = 16 };
 /* Elements of a block that is copied for the machine code. */
 enum { KERNEL_CHUNK = 1024 };
+/* A kernel that NumPy has to do again so often, and in most calls, is not asked any more. */
+enum { KERNEL_FALLS_BACK_TOO_OFTEN = 16 };
+static inline bool kernel_gives_up(Py_ssize_t fell_back, Py_ssize_t calls)
+{
+    return fell_back >= KERNEL_FALLS_BACK_TOO_OFTEN && fell_back * 2 > calls;
+}
 /* As bcjit/backends/native/flags.py reads them. */
 enum { KERNEL_DIVIDE = 1, KERNEL_OVER = 2, KERNEL_UNDER = 4, KERNEL_INVALID = 8 };
 

@@ -322,9 +322,6 @@ static int compute(const ReduceKernel *kernel, PyObject *const *args, PyArrayObj
     return 1;
 }
 
-/* A kernel that NumPy has to do again so often is not asked any more. */
-#define FALLS_BACK_TOO_OFTEN 16
-
 static PyObject *ReduceKernel_call(PyObject *self, PyObject *const *args, size_t nargsf,
                                    PyObject *kwnames)
 {
@@ -361,9 +358,7 @@ static PyObject *ReduceKernel_call(PyObject *self, PyObject *const *args, size_t
             return NULL;
         }
         kernel->fell_back++;
-        if (kernel->fell_back >= FALLS_BACK_TOO_OFTEN && kernel->fell_back * 2 > kernel->calls) {
-            kernel->off = 1;
-        }
+        kernel->off = kernel_gives_up(kernel->fell_back, kernel->calls);
     }
     if (whole) {
         given = (size_t)kernel->n_fallback;  /* the rest are sizes, which it reads itself */

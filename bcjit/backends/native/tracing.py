@@ -24,7 +24,7 @@ from bcjit.ops.opdef import declared
 from bcjit.ops.scalar_functions import CAST, SELECT, ScalarFunction
 from bcjit.records import dataclass
 
-__all__ = ["NotElementwise", "Tracer", "copies", "leaf_of", "number_of", "traced"]
+__all__ = ["NotElementwise", "Tracer", "copies", "expanded", "leaf_of", "number_of", "traced"]
 
 
 class NotElementwise(Exception):
@@ -82,10 +82,18 @@ def traced(node: Node) -> Item | None:
     """Return how an element of a call's result is computed from elements of its operands, as `Leaf`; None where that is not what it does."""
     if not _may_be(node):
         return None
-    assert isinstance(node.op, OpDef)
     meta = node.meta[0]
     assert isinstance(meta, ArrayMeta)
-    emitter = Tracer(meta.shape)
+    try:
+        result = expanded(node, Tracer(meta.shape))
+    except (NotElementwise, OpFailure, Undecidable):
+        return None
+    item = result.item if isinstance(result, _Traced) else None
+    return item if isinstance(item, Apply) and item.dtype == meta.dtype else None
+
+
+def expanded(node: Node, tracer: Tracer) -> object:
+    """Return what the expansion of a call of the op table gives under a tracer, each operand standing for where it comes from."""
     leaves: dict[Node, object] = {}
 
     def operand(leaf: object) -> object:
@@ -95,16 +103,12 @@ def traced(node: Node) -> Item | None:
             return leaves[leaf]
         return leaf
 
-    try:
-        args = [map_operand(arg, operand) for arg in node.args]
-        kwargs = {key: map_operand(arg, operand) for key, arg in node.kwargs.items()}
-        expand = node.op.spelling(cast("Callable[..., object]", node.target)).expand
-        bound = declared(expand).bind(emitter, *args, **kwargs)
-        result = expand(*bound.args, **bound.kwargs)
-    except (NotElementwise, OpFailure, Undecidable):
-        return None
-    item = result.item if isinstance(result, _Traced) else None
-    return item if isinstance(item, Apply) and item.dtype == meta.dtype else None
+    assert isinstance(node.op, OpDef)
+    args = [map_operand(arg, operand) for arg in node.args]
+    kwargs = {key: map_operand(arg, operand) for key, arg in node.kwargs.items()}
+    expand = node.op.spelling(cast("Callable[..., object]", node.target)).expand
+    bound = declared(expand).bind(tracer, *args, **kwargs)
+    return expand(*bound.args, **bound.kwargs)
 
 
 def _may_be(node: Node) -> bool:

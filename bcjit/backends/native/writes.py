@@ -9,21 +9,20 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Final, cast
+from typing import Final
 
 import numpy as np
 
 from bcjit.backends.native.program import can_compute, flags_that_count
 from bcjit.backends.native.reduce_bound import constant_of
 from bcjit.backends.native.scalars import Apply, Item, Leaf
-from bcjit.backends.native.tracing import NotElementwise, Tracer, leaf_of, number_of
+from bcjit.backends.native.tracing import NotElementwise, Tracer, expanded, number_of
 from bcjit.backends.native.views import View, basic_view, view_of
 from bcjit.dims import Expr
-from bcjit.fx_graph import Graph, Node, NodeKind, map_operand
+from bcjit.fx_graph import Graph, Node, NodeKind
 from bcjit.meta import ArrayMeta
 from bcjit.ops import OpDef, OpFailure
 from bcjit.ops.emitter import Operand, Value, ViewMap
-from bcjit.ops.opdef import declared
 from bcjit.ops.scalar_functions import CAST, SELECT
 from bcjit.records import dataclass
 
@@ -125,21 +124,7 @@ def _converted(value: object, meta: ArrayMeta) -> Item:
 def _stored(node: Node, meta: ArrayMeta) -> Item:
     """Return what a ufunc with an output stores, by its expansion."""
     tracer = _StoreTracer(meta.shape)
-    leaves: dict[Node, object] = {}
-
-    def operand(leaf: object) -> object:
-        if isinstance(leaf, Node):
-            if leaf not in leaves:
-                leaves[leaf] = leaf_of(leaf)
-            return leaves[leaf]
-        return leaf
-
-    assert isinstance(node.op, OpDef)
-    args = [map_operand(arg, operand) for arg in node.args]
-    kwargs = {key: map_operand(arg, operand) for key, arg in node.kwargs.items()}
-    expand = node.op.spelling(cast("Callable[..., object]", node.target)).expand
-    bound = declared(expand).bind(tracer, *args, **kwargs)
-    expand(*bound.args, **bound.kwargs)
+    expanded(node, tracer)
     if tracer.stored is None:
         raise NotElementwise
     return tracer.stored
