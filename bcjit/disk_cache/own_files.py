@@ -3,6 +3,8 @@
 A folder is opened once, checked, and then everything happens relative to its descriptor: what is checked is what is used, whatever the
 path has come to mean meanwhile. Checks look at open descriptors for the same reason. Nothing is kept between calls (a program may close
 descriptors that it does not know, change its user or fork).
+
+What is opened or made is closed or removed again whatever is raised in the middle, by a signal's handler of the program too (`BaseException`), and that goes on.
 """
 
 # ruff: noqa: PTH120 - pathlib takes longer to import than most modules of this package
