@@ -273,6 +273,7 @@ class Writer:
             f"s = s / ({i} - 2)", f"t = t / {x}", f"q = np.log({one})", f"s += {x}[{i}]", f"if {self.condition()}: raise ValueError({one})", f"assert {self.condition()}, {i}",
             f"q = np.sqrt(np.float64({i} - 3))", f"t = t + np.ones({i} % 3 + 2)", f"d = {i} % (c - 3)", f"x[{i}] = 300", f"c = int({one} / {self.item()})", "t = np.exp(t * 100)",
             "warnings.warn('turn')", f"q = math.sqrt({one})", f"x[{i}] = 1e40",
+            "d = 7 // (2 - c)\nc += 1", f"q = {one} / q\nq = 0.0",
         ))]  # fmt: skip
 
     def other(self) -> Lines:

@@ -60,7 +60,7 @@ def kernel_of(program, fallback=_refuse, *, checks_flags=1):
     ]
     return _core.Kernel(
         code.loaded.address,
-        code.loaded.library,
+        code.loaded,
         fallback,
         n + len(program.numbers),
         n + len(program.numbers),

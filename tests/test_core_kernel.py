@@ -16,7 +16,7 @@ import pytest
 
 from bcjit import _core
 from bcjit.backends.choice import has_llvm
-from bcjit.backends.native.engine import machine
+from bcjit.backends.native.engine import apart, machine
 
 pytestmark = pytest.mark.skipif(not has_llvm(), reason="needs llvmlite")
 
@@ -54,7 +54,7 @@ done:
 
 @cache
 def code():
-    return machine().load(machine().compile(DIVIDE))
+    return apart(lambda: machine().load(machine().compile(DIVIDE)))
 
 
 class Fallback:
@@ -72,7 +72,7 @@ class Fallback:
 def made(fallback=None, **changes):
     arguments = {
         "run": code().address,
-        "owner": code().library,
+        "owner": code(),
         "fallback": fallback or Fallback(),
         "n_arguments": 2,
         "n_fallback": 2,

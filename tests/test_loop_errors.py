@@ -53,6 +53,88 @@ def division_by_zero_in_a_turn(x):
     return total
 
 
+@case(lambda: (np.ones(20),), lambda: (np.zeros(2),), lambda: (np.ones(1),))
+def first_thing_of_a_later_turn_over_an_array(x):
+    s = 1.0
+    for item in x:
+        s = 1.0 / s
+        x[0] += item
+        s = 0.0
+
+
+@case(lambda: (np.ones((20, 3)), [1.0] * 20), lambda: (np.ones((2, 3)), [2.0, 1.0]))
+def first_thing_of_a_later_turn_over_several(table, items):
+    s = 1.0
+    for i, (row, item) in enumerate(zip(table, items, strict=True)):
+        s = 1.0 / s
+        row += item + i
+        s = 0.0
+
+
+@case(lambda: (np.ones(20), [3.0] * 15), lambda: (np.ones(3), [1.0, 2.0]))
+def first_thing_of_a_later_turn_over_items_of_a_list(x, items):
+    s = 1.0
+    for item in items:
+        s = 1.0 / s
+        x[0] += item
+        s = 0.0
+
+
+@case(lambda: (np.arange(20.0),), lambda: (np.arange(2.0),))
+def first_thing_of_a_later_turn_backwards(x):
+    s = 1.0
+    for item in reversed(x):
+        s = 1.0 / s
+        x[0] += item
+        s = 0.0
+
+
+@case(lambda: (np.ones(20), 3), lambda: (np.ones(2), 0))
+def first_thing_of_a_later_turn_that_draws(x, n):
+    s = 1.0
+    for item in x:
+        s = 1.0 / s
+        for _ in range(n):
+            s += np.random.random()
+        s = item - item
+
+
+@case(lambda: (np.ones(20), 18), lambda: (np.zeros(20), 18), lambda: (np.ones(3), 2))
+def error_behind_a_loop_with_two_ways_out(x, n):
+    total = 0
+    for i in range(n):
+        x[i] += 1
+        total += 1
+        if x[i] > 1.5 and i > 15:
+            break
+    else:
+        total -= n
+    y = 7 // total
+    return x, y
+
+
+@case(lambda: (np.ones(20), 18, 18), lambda: (np.zeros(20), 18, 3), lambda: (np.ones(3), 2, 2))
+def error_behind_a_loop_that_may_return(x, n, rest):
+    for i in range(n):
+        x[i] += 1
+        if x[i] > 5:
+            return x
+    return 7 // (n - rest)
+
+
+@case(lambda: (np.ones(20), 4), lambda: (np.zeros(20), 0))
+def error_behind_an_inner_loop_with_two_ways_out(x, n):
+    total = 1
+    for item in x:
+        total = 7 // total
+        for i in range(n):
+            x[i] += 1
+            if x[i] > item + 2:
+                break
+        total = 0
+    return total
+
+
 @case(lambda: (np.r_[wave(12), 0.0, wave(5)],), lambda: (np.array([0, 0, 3], "f4"),))
 def warning_in_a_turn(x):
     out = np.zeros_like(x)

@@ -225,11 +225,18 @@ def _starts(found: Capture) -> dict[Node, Node]:
             if node.has_effect or node.bodies:
                 start = None
             elif node in found.records:
-                start = start or node
+                if start is None or _effects(found.records[start]) != _effects(found.records[node]):
+                    # What asks how a loop ended stands behind it, but would be done again with the whole loop.
+                    start = node
                 starts[node] = start
                 if node.op is None:  # a function that nothing is known of is not called again
                     start = None
     return starts
+
+
+def _effects(positions: tuple[Position, ...]) -> int:
+    """Count what was visible before what is done again from a position."""
+    return len(positions[-1].state.effects)
 
 
 def _keep(

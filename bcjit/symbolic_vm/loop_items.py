@@ -189,12 +189,12 @@ def _item(vm: Machine, iterator: SymValue, turn: Dim) -> SymValue:
     return break_graph(because.LOOP, "over items of several kinds") if found is None else found
 
 
-def taken(vm: Machine, iterator: SymIterator, count: Count) -> None:
-    """Say in the state that an iterator, and those it asks, have given what belongs to a turn."""
+def taken(vm: Machine, iterator: SymIterator, turns: Dim) -> None:
+    """Say in the state that an iterator, and those it asks, have given what belongs to so many turns."""
     for one in _tree(iterator):
         state = vm.state.heap.get(one.oid, one.initial)
         assert isinstance(state, IteratorState)
-        given = vm.env.simplify(state.given + count.turn + 1)
+        given = vm.env.simplify(state.given + turns)
         vm.state = vm.state.with_heap(one.oid, IteratorState(given))
 
 

@@ -51,6 +51,7 @@ from bcjit.symbolic_vm.state import (
     Exit,
     FallExit,
     Frame,
+    Position,
     Region,
     ReturnExit,
     State,
@@ -417,8 +418,13 @@ class _Capture:
             if self.iterator is not None:
                 assert self.counter is not None
                 assert count is not None
-                taken(vm, self.iterator, count)
-                item = item_in_turn(vm, self.iterator, count, own=self.counter.own)
+                taken(vm, self.iterator, count.turn)
+                at_head = Position(self.frame, vm.state)
+                vm.state = start
+                taken(vm, self.iterator, count.turn + 1)
+                # What gives the item is done again as what comes behind it is: at the head, in the same turn.
+                with vm.at(at_head):
+                    item = item_in_turn(vm, self.iterator, count, own=self.counter.own)
                 turn.head = vm.state
                 turn.inside = read_places(vm, turn.head)
                 start = vm.state.push(item).at(self.loop.head + 1)

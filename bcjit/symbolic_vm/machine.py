@@ -614,6 +614,16 @@ class Machine:
             self.graphs = self.graphs[:-1]
             self.graph = outer
 
+    @contextmanager
+    def at(self, position: Position) -> Iterator[None]:
+        """Let what is recorded be resumed at a position of the present frame."""
+        outer = self.positions[-1]
+        self.positions[-1] = position
+        try:
+            yield
+        finally:
+            self.positions[-1] = outer
+
     def run_nested(
         self, graph: Graph, start: State | Callable[[], Exit | None], region: Region
     ) -> Exit:

@@ -119,7 +119,7 @@ def _lone_writes(graph: Graph, origin: dict[Node, Node]) -> list[Compiled]:
             for address in cast("tuple[int, int]", loop_of(item.function, item.dtypes))
         ]
         target = _core.Kernel(
-            code.loaded.address, code.loaded.library, _not_done, len(inputs.arguments), 0,
+            code.loaded.address, code.loaded, _not_done, len(inputs.arguments), 0,
             tuple(inputs.operand_rows), tuple(inputs.number_rows), (write.item.dtype.num,), tuple(loops),
             code.width, code.block, code.scratch, 0, True, to, 1,
         )  # fmt: skip
@@ -205,7 +205,7 @@ class _Kernel:
         ]
         to = None if write is None else inputs.row(write.to, write.item.dtype)
         target = _core.Kernel(
-            code.loaded.address, code.loaded.library, fallback, len(inputs.arguments), len(taken.inputs),
+            code.loaded.address, code.loaded, fallback, len(inputs.arguments), len(taken.inputs),
             tuple(inputs.operand_rows), tuple(inputs.number_rows),
             tuple(item.dtype.num for item in results), tuple(loops), code.width,
             code.block, code.scratch, max(map(flags_that_count, program.items)),

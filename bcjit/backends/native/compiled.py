@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 import time
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from bcjit.backends.native.emit import emit
@@ -35,8 +34,8 @@ class Compiled:
     reloaded: bool  # it was on disk
 
 
+# No lock: a signal's handler that raises could leave one locked, and a dict needs none.
 _known: Final[dict[str, Compiled]] = {}
-_lock: Final = Lock()
 # What stands before the object in a file: width, block, scratch.
 _HEAD: Final = struct.Struct("<qqq")
 _FUNCTION: Final = '"prefer-vector-width"="512" nounwind'
@@ -45,21 +44,18 @@ _FUNCTION: Final = '"prefer-vector-width"="512" nounwind'
 def compiled(program: Program) -> Compiled:
     """Return the machine code of a program."""
     key = program.key
-    with _lock:
-        found = _known.get(key)
+    found = _known.get(key)
     if found is not None:
         return replace(found, seconds=0.0)
     start = time.perf_counter()
     made = apart(lambda: _from_disk(key) or _compiled(program, key))
     made = replace(made, seconds=time.perf_counter() - start)
-    with _lock:
-        return _known.setdefault(key, made)
+    return _known.setdefault(key, made)
 
 
 def forget() -> None:
     """Forget the machine code in memory: what is asked for next comes from disk, or is compiled (benchmarks measure both)."""
-    with _lock:
-        _known.clear()
+    _known.clear()
 
 
 def _compiled(program: Program, key: str) -> Compiled:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import itertools
 import os
 import threading
+import weakref
 from _thread import allocate_lock, get_ident, start_new_thread
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from bcjit.lazy import Later
-from bcjit.records import dataclass
 
 # An extra, without types of its own: read when the first kernel is compiled.
 llvmlite: Any = Later("llvmlite")
@@ -22,16 +22,24 @@ llvm: Any = Later("llvmlite.binding")
 __all__ = ["Loaded", "Machine", "apart", "machine"]
 
 
-@dataclass(frozen=True, slots=True)
 class Loaded:
-    """Machine code in memory, as long as this object lives."""
+    """Machine code in memory, as long as this object lives, and until the next kernel is made."""
 
-    address: int
-    library: object
+    __slots__ = ("__weakref__", "address")
+
+    def __init__(self, address: int, library: object) -> None:
+        self.address = address
+        # Where this object dies, no Python code may run: a signal's handler could raise in the middle of it.
+        _libraries[weakref.ref(self, _dead.append)] = library
+
+
+# What llvmlite holds of each, and those that are to be freed; it is freed where LLVM is asked, see `apart`.
+_libraries: Final[dict[weakref.ref[Loaded], object]] = {}
+_dead: Final[list[weakref.ref[Loaded]]] = []
 
 
 class Machine:
-    """The target of this process.
+    """The target of this process; asked by one thread at a time, see `apart`.
 
     Attributes
     ----------
@@ -68,12 +76,10 @@ class Machine:
         self.rounds = not x86 or bool(features.get("sse4.1"))
         self.jit: Any = llvm.create_lljit_compiler(self.target)
         self._names = itertools.count()
-        self._lock = threading.Lock()
 
     def compile(self, text: str) -> bytes:
         """Return the object file of a module's text."""
-        with self._lock:
-            module = llvm.parse_assembly(text)
+        with llvm.parse_assembly(text) as module:  # freed here, also where it fails
             module.triple = self.target.triple
             module.data_layout = self.layout
             # No passes: the vectors are there, and algebra on floats forgets the signs of NaN.
@@ -81,15 +87,14 @@ class Machine:
 
     def load(self, image: bytes) -> Loaded:
         """Return the code of an object file, ready to be called."""
-        with self._lock:
-            name = f"kernel{next(self._names)}"
-            library = (
-                llvm.JITLibraryBuilder()
-                .add_object_img(image)
-                .export_symbol("kernel")
-                .link(self.jit, name)
-            )
-            return Loaded(library["kernel"], library)
+        name = f"kernel{next(self._names)}"
+        library = (
+            llvm.JITLibraryBuilder()
+            .add_object_img(image)
+            .export_symbol("kernel")
+            .link(self.jit, name)
+        )
+        return Loaded(library["kernel"], library)
 
 
 _X86_VECTORS: Final = (("avx512f", 64), ("avx2", 32), ("avx", 32))
@@ -123,14 +128,20 @@ def _turn() -> threading.RLock:
     return _turns.setdefault(os.getpid(), threading.RLock())
 
 
+def _free() -> None:
+    while _dead:
+        del _libraries[_dead.pop()]
+
+
 def apart(work: Callable[[], _Result]) -> _Result:
     """Return what a function gives, called where no signal's handler of the program can come in the middle of it.
 
     Python runs handlers in the main thread only. What they raise there in the middle of llvmlite's own Python code has it free the same memory
-    twice, and the process dies; so the main thread waits for another one, and what is raised while it waits leaves that one to its end.
+    twice, or never give back its lock; so the main thread waits for another one, and what is raised while it waits leaves that one to its end.
     """
     if get_ident() != threading.main_thread().ident:
         with _turn():
+            _free()
             return work()
     done = allocate_lock()
     done.acquire()
@@ -140,6 +151,7 @@ def apart(work: Callable[[], _Result]) -> _Result:
     def run() -> None:
         try:
             with _turn():
+                _free()
                 given.append(work())
         except BaseException as error:  # noqa: BLE001 - whatever it is, it is raised where it was asked for
             raised.append(error)

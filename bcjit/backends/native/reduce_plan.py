@@ -306,7 +306,7 @@ class _Planner:
             for address in cast("tuple[int, int]", loop_of(item.function, item.dtypes))
         ]
         return (
-            code.loaded.address, code.loaded.library, tuple(loops), code.width, code.block,
+            code.loaded.address, code.loaded, tuple(loops), code.width, code.block,
             code.scratch, tuple(operands), tuple(numbers),
             tuple((space, index.index(item)) for item in wanted),
         )  # fmt: skip
