@@ -7,7 +7,8 @@ The import statement is not good enough for a module that is first needed while 
 locks, which a fork in another thread leaves locked for ever in the child; a signal handler in the middle of it sees half a
 module; it asks the import hooks of the program. So `load` executes a module's code itself: nobody sees the module before it is whole, and who
 is interrupted, or comes at the same time, does the same once more; the first one to end wins. Modules of the standard library are imported as
-always; but where that finds half a module, because the import of it is what was interrupted, ours get one of their own.
+always, but apart: what a handler raised in the middle of it would leave locks behind. Where one is half a module, because the import of it is
+what was interrupted, ours get one of their own.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from __future__ import annotations
 import builtins
 import sys
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
 from types import ModuleType, TracebackType
 from typing import Final
+
+from bcjit.apart import apart
 
 __all__ = ["Later", "Unreadable", "is_whole", "load"]
 
@@ -43,7 +45,7 @@ def load(name: str) -> ModuleType:
         It cannot be read; later it may be.
     """
     try:
-        return _loaded(name) if name.startswith("bcjit.") else _whole(import_module(name))
+        return _loaded(name) if name.startswith("bcjit.") else _of_others(name, ("",))
     except (OSError, ImportError) as error:
         # A signal handler of the program may raise an OSError too (TimeoutError is one).
         if isinstance(error, Unreadable) or not _is_of_import(error.__traceback__):
@@ -111,9 +113,16 @@ def _executed(name: str) -> ModuleType:
     return module
 
 
-def _whole(module: ModuleType) -> ModuleType:
-    """Return a module of others; where an import of it is under way, one that is made for whoever asks."""
-    return module if is_whole(module) else _executed(module.__name__)
+def _of_others(name: str, fromlist: Sequence[str]) -> ModuleType:
+    """Return what an import statement gives for a module that is not ours."""
+    found = _MODULES.get(name)
+    if found is None or (is_whole(found) and not all(hasattr(found, x) for x in fromlist if x)):
+        apart(lambda: _PLAIN_IMPORT(name, None, None, fromlist))
+        found = _MODULES[name]
+    if not is_whole(found):
+        # Its import is under way, perhaps in the main thread, which would wait for itself: whoever asks gets one of their own.
+        return _executed(name)
+    return found if fromlist else _MODULES[name.partition(".")[0]]
 
 
 def _import(
@@ -125,7 +134,7 @@ def _import(
 ) -> ModuleType:
     """Do what import statements of a loaded module ask for."""
     if not name.startswith("bcjit"):
-        return _whole(_PLAIN_IMPORT(name, globals, locals, fromlist, level))
+        return _of_others(name, fromlist or ())
     module = load(name) if "." in name else _MODULES[name]
     for item in fromlist or ():
         if not hasattr(module, item):

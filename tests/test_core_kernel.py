@@ -16,7 +16,7 @@ import pytest
 
 from bcjit import _core
 from bcjit.backends.choice import has_llvm
-from bcjit.backends.native.engine import apart, machine
+from bcjit.backends.native.engine import in_turn, machine
 
 pytestmark = pytest.mark.skipif(not has_llvm(), reason="needs llvmlite")
 
@@ -54,7 +54,7 @@ done:
 
 @cache
 def code():
-    return apart(lambda: machine().load(machine().compile(DIVIDE)))
+    return in_turn(lambda: machine().load(machine().compile(DIVIDE)))
 
 
 class Fallback:

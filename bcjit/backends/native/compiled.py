@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bcjit.backends.native.emit import emit
-from bcjit.backends.native.engine import Loaded, apart, machine
+from bcjit.backends.native.engine import Loaded, in_turn, machine
 from bcjit.backends.native.program import Program
 from bcjit.lazy import Later
 from bcjit.records import dataclass, replace
@@ -48,7 +48,7 @@ def compiled(program: Program) -> Compiled:
     if found is not None:
         return replace(found, seconds=0.0)
     start = time.perf_counter()
-    made = apart(lambda: _from_disk(key) or _compiled(program, key))
+    made = in_turn(lambda: _from_disk(key) or _compiled(program, key))
     made = replace(made, seconds=time.perf_counter() - start)
     return _known.setdefault(key, made)
 

@@ -9,17 +9,17 @@ import itertools
 import os
 import threading
 import weakref
-from _thread import allocate_lock, get_ident, start_new_thread
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
+from bcjit.apart import apart
 from bcjit.lazy import Later
 
 # An extra, without types of its own: read when the first kernel is compiled.
 llvmlite: Any = Later("llvmlite")
 llvm: Any = Later("llvmlite.binding")
 
-__all__ = ["Loaded", "Machine", "apart", "machine"]
+__all__ = ["Loaded", "Machine", "in_turn", "machine"]
 
 
 class Loaded:
@@ -33,13 +33,13 @@ class Loaded:
         _libraries[weakref.ref(self, _dead.append)] = library
 
 
-# What llvmlite holds of each, and those that are to be freed; it is freed where LLVM is asked, see `apart`.
+# What llvmlite holds of each, and those that are to be freed; it is freed where LLVM is asked, see `in_turn`.
 _libraries: Final[dict[weakref.ref[Loaded], object]] = {}
 _dead: Final[list[weakref.ref[Loaded]]] = []
 
 
 class Machine:
-    """The target of this process; asked by one thread at a time, see `apart`.
+    """The target of this process; asked by one thread at a time, see `in_turn`.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ _machines: Final[list[Machine]] = []
 
 def machine() -> Machine:
     """Return the target of this process; ``ImportError`` where llvmlite is missing."""
-    return _machines[0] if _machines else apart(_machine)
+    return _machines[0] if _machines else in_turn(_machine)
 
 
 def _machine() -> Machine:
@@ -133,40 +133,15 @@ def _free() -> None:
         del _libraries[_dead.pop()]
 
 
-def apart(work: Callable[[], _Result]) -> _Result:
-    """Return what a function gives, called where no signal's handler of the program can come in the middle of it.
+def in_turn(work: Callable[[], _Result]) -> _Result:
+    """Return what a function gives that asks LLVM, called when no other thread does and where no signal's handler comes in the middle of it.
 
-    Python runs handlers in the main thread only. What they raise there in the middle of llvmlite's own Python code has it free the same memory
-    twice, or never give back its lock; so the main thread waits for another one, and what is raised while it waits leaves that one to its end.
+    What a handler raises in the middle of llvmlite's own Python code has it free the same memory twice, or never give back its lock.
     """
-    if get_ident() != threading.main_thread().ident:
+
+    def asked() -> _Result:
         with _turn():
             _free()
             return work()
-    done = allocate_lock()
-    done.acquire()
-    given: list[_Result] = []
-    raised: list[BaseException] = []
 
-    def run() -> None:
-        try:
-            with _turn():
-                _free()
-                given.append(work())
-        except BaseException as error:  # noqa: BLE001 - whatever it is, it is raised where it was asked for
-            raised.append(error)
-        finally:
-            done.release()
-
-    try:
-        start_new_thread(run, ())
-    except RuntimeError:  # no more threads, or the interpreter ends
-        with _turn():
-            return work()
-    done.acquire()
-    if raised:
-        try:
-            raise raised[0]
-        finally:
-            raised.clear()  # no cycle through its traceback
-    return given[0]
+    return apart(asked)
