@@ -5,6 +5,7 @@ Groups by what a test needs (markers of pyproject.toml): nothing; `browser`; `va
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 import random
@@ -83,6 +84,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for name, reason in reasons.items():
             if reason is not None and item.get_closest_marker(name) is not None:
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def pytest_collection_finish() -> None:
+    # What is there now stays: tests that collect garbage, many times over, need not go through a process full of tests each time.
+    gc.collect()
+    gc.freeze()
 
 
 def _browser() -> str | None:
