@@ -5,6 +5,7 @@ Groups by what a test needs (markers of pyproject.toml): nothing; `browser`; `va
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 import random
@@ -12,7 +13,7 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 import pytest
@@ -23,10 +24,22 @@ from bcjit import api
 from bcjit.config import FIELDS, config
 from bcjit.frame_hook import measure_own_coverage
 
+_T = TypeVar("_T")
 FIXED_SEED: Final = 20_261
 FULL: Final = os.environ.get("BCJIT_FULL", "") not in {"", "0"}
+# Which part of the op table's sweeps a full run takes, as "3/10": several machines or evenings share them. All of it unless told.
+_PART: Final = os.environ.get("BCJIT_PART", "0/1").partition("/")
+WHOLE: Final = _PART[2] == "1"
 # The folder of the disk cache, where this process made it.
 _made: Final[list[str]] = []
+
+
+def part_of(samples: list[_T], name: str) -> list[_T]:
+    """Return the samples of a sweep that this run takes: those of different parts are different ones, and together all."""
+    if WHOLE:
+        return samples
+    mixed = random.Random(f"{FIXED_SEED}/{name}").sample(samples, len(samples))
+    return mixed[int(_PART[0]) :: int(_PART[2])]
 
 
 def pytest_configure() -> None:
@@ -71,6 +84,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for name, reason in reasons.items():
             if reason is not None and item.get_closest_marker(name) is not None:
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def pytest_collection_finish() -> None:
+    # What is there now stays: tests that collect garbage, many times over, need not go through a process full of tests each time.
+    gc.collect()
+    gc.freeze()
 
 
 def _browser() -> str | None:

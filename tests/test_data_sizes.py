@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from pictures import Painter
+from under_test import TRANSFORMS
 
 import bcjit
 from bcjit.backends.testing import CountingBackend
@@ -163,6 +164,28 @@ def test_sizes_that_depend_on_data_change_from_call_to_call(function):
     # One graph for all sizes, but where Python must know one.
     graphs = {branched: 3, of_shapes: 2}.get(function, 1)
     assert backend.graph_count <= graphs
+
+
+INTO = [
+    lambda x, m, out: np.compress(m, x, 0, out),
+    lambda x, m, out: np.cumsum(x[m], 0, out=out),
+    lambda x, m, out: np.sum(x[m], -1, out=out[:, 0]),
+    lambda x, m, out: np.take(x[m], [0, 1], 1, out=out),
+    lambda x, m, out: np.matmul(x[m], np.eye(2), out=out),
+    lambda x, m, out: np.add(x[m], 1, out=out),  # which does repeat
+    lambda x, m, out: np.compress(m, np.compress(m, x, 0), 1, out=out),
+]
+
+
+@pytest.mark.parametrize("transform", ["eager", "reference"])
+@pytest.mark.parametrize("function", INTO)
+def test_a_row_that_happens_to_be_the_only_one_is_not_repeated_into_out(function, transform):
+    compiled = TRANSFORMS[transform](function)
+    for limit in (0, 1, 2, -1):
+        x, out, other = np.arange(4.0).reshape(2, 2), np.zeros((2, 2)), np.zeros((2, 2))
+        want = seen(function, x, np.arange(2) < limit, other)
+        assert seen(compiled, x, np.arange(2) < limit, out) == want, limit
+        assert out.tolist() == other.tolist()
 
 
 def test_equal_masks_share_a_size_until_they_are_written():

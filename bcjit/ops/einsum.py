@@ -119,7 +119,7 @@ def _without_repeats(e: Emitter, term: _Term) -> _Term:
                         "NumPy takes the diagonal of 0 by n elements to be n elements"
                     )
                 raise WouldRaise("dimensions for a collapsing index don't match")
-            value = e.view(value, Diagonal(0, first, second, size))
+            value = e.view(value, Diagonal(0, first, second, size, writeable=True))
             letters = letters[:first] + letters[first + 1 : second] + letters[second + 1 :] + letter
     return _Term(value, letters)
 

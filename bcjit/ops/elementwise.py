@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bcjit.ops.emitter import Basic, DType, Emitter, Operand, Range, Value
+from bcjit.dims import Undecidable
+from bcjit.ops.emitter import Basic, DType, Emitter, Operand, Range, Reshape, Value
 from bcjit.ops.opdef import Unsupported, WouldRaise
 from bcjit.ops.operands import (
     BOOL,
     Signature,
-    agree,
     broadcast,
     cast_can_fail,
     default_dtype,
@@ -119,14 +119,25 @@ def store(
     if len(result.shape) > len(out.shape) or (exact and len(result.shape) != len(out.shape)):
         raise WouldRaise("the out array has the wrong number of dimensions")
     tail = out.shape[len(out.shape) - len(result.shape) :]
+    undecided = 0
     for have, want in zip(result.shape, tail, strict=True):
-        if agree(e, have, want):
+        try:
+            if equal(e, have, want):
+                continue
+        except Undecidable:
+            e.may_fail()
+            undecided += 1
             continue
         if not equal(e, have, 1):
             raise WouldRaise("the out array has the wrong shape")
         if exact:
             # Generalized ufuncs repeat it, reductions and LAPACK do not.
             raise Unsupported("out: a result that would be repeated into it")
+    if exact and undecided > 1:
+        raise Unsupported("out: several sizes that depend on data")
+    if exact and undecided:
+        # One row is not repeated either.
+        result = e.view(result, Reshape(out.shape))
     return e.scatter(out, result, whole(out), mask)
 
 

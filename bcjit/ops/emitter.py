@@ -143,12 +143,13 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Diagonal:
-    """View: the diagonal of two axes, as the last axis; read-only."""
+    """View: the diagonal of two axes, as the last axis; read-only, save the main one that ``einsum`` gives."""
 
     offset: int
     axis1: int
     axis2: int
     length: Dim
+    writeable: bool = False  # as the array is
 
 
 @dataclass(frozen=True, slots=True)

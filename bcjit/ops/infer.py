@@ -115,6 +115,8 @@ def _expand(
 
 
 def _facts(emitter: MetaEmitter, result: object) -> Inferred:
+    if isinstance(result, tuple) and not result:  # ``np.atleast_1d()``: there is nothing to compute
+        result = Fact(())
     values = result if isinstance(result, tuple | list) else (result,)
     if result is None or isinstance(result, Fact):
         values = ()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -70,7 +71,7 @@ def split_view(how: ViewMap) -> tuple[ViewMap, tuple[object, ...]]:
         case Reshape(shape):
             return Reshape((0,) * len(shape), how.by), shape
         case Diagonal():
-            return Diagonal(how.offset, how.axis1, how.axis2, 0), (how.length,)
+            return replace(how, length=0), (how.length,)
         case Reinterpret(dtype, shape):
             return Reinterpret(dtype, (0,) * len(shape)), shape
         case Window(axes, sizes, shape):
@@ -105,7 +106,7 @@ def join_view(form: ViewMap, dims: Iterator[Any]) -> ViewMap:
         case Reshape(shape):
             return Reshape(tuple(next(dims) for _ in shape), form.by)
         case Diagonal():
-            return Diagonal(form.offset, form.axis1, form.axis2, next(dims))
+            return replace(form, length=next(dims))
         case Reinterpret(dtype, shape):
             return Reinterpret(dtype, tuple(next(dims) for _ in shape))
         case Window(axes, sizes, shape):
@@ -153,8 +154,13 @@ def follow(array: Array, how: ViewMap) -> Array:
             return cast("Array", getattr(array, name))
         case Window(axes, sizes):
             return np.lib.stride_tricks.sliding_window_view(array, _ints(sizes), axes)
-        case Diagonal():
+        case Diagonal(writeable=False):
             return np.diagonal(array, how.offset, how.axis1, how.axis2)
+        case Diagonal():
+            letters = list(range(array.ndim))
+            letters[how.axis2] = how.axis1
+            kept = [axis for axis in letters if axis != how.axis1]
+            return cast("Array", np.einsum(array, letters, [*kept, how.axis1]))
 
 
 def _ints(shape: Shape) -> tuple[int, ...]:
