@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 import numpy as np
 
 from bcjit import _core
+from bcjit.backends.native.alone import MOST_ALONE
 from bcjit.backends.native.compiled import Compiled, compiled
 from bcjit.backends.native.fast import quick
 from bcjit.backends.native.groups import drafts
@@ -210,7 +211,7 @@ class _Kernel:
             tuple(item.dtype.num for item in results), tuple(loops), code.width,
             code.block, code.scratch, max(map(flags_that_count, program.items)),
             all(not node.can_fail or warns_here(node) for node in calls),
-            to, len(group.handed), any(map(copies, group.nodes)),
+            to, len(group.handed), any(map(copies, group.nodes)), MOST_ALONE if group.alone else 0,
         )  # fmt: skip
         return cls(graph, group, tuple(inputs.arguments), target, (code,))
 
