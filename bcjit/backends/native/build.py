@@ -21,7 +21,6 @@ from bcjit.backends.native.reduce_groups import ReduceGroup, reduce_groups
 from bcjit.backends.native.reduce_plan import pieces, plan
 from bcjit.backends.native.scalars import Apply, Item, Leaf
 from bcjit.backends.native.tracing import copies
-from bcjit.backends.native.unread import drop_unread
 from bcjit.backends.native.views import view_of
 from bcjit.backends.native.writes import (
     Write,
@@ -72,7 +71,6 @@ def build(graph: Graph, smallest: int, *, fast: bool = False) -> Built:
     """
     origin: dict[Node, Node] = {}
     copy = copy_graph(graph, origin=origin)
-    drop_unread(copy)
     made: list[Compiled] = []
     for one in tuple(copy.nested()):
         drop_own_stores(one)
