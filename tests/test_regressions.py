@@ -906,3 +906,21 @@ def test_a_fold_in_a_captured_loop_knows_the_sizes_it_divides_by():
     y = np.ones(3)
     for backend in ("native", "fused") if has_llvm() else ("fused",):
         assert bcjit.compile(f, backend=backend)(y).tobytes() == f(y).tobytes()
+
+
+def test_the_absolute_value_of_a_scalar_is_the_operator_s():
+    """NumPy's scalars warn of the least integer, which the ufunc does not."""
+
+    def fn(x):
+        return abs(x[0]), np.abs(x[0]), abs(x)
+
+    compiled = bcjit.compile(fn)
+    x = np.array([-128, 3], np.int8)
+    for function in (fn, compiled, compiled):
+        with pytest.warns(
+            RuntimeWarning, match="overflow encountered in scalar absolute"
+        ) as caught:
+            values = function(x)
+        assert len(caught) == 1
+        assert [value.tolist() for value in values] == [-128, -128, [-128, 3]]
+    assert compiled.graphs

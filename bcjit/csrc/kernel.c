@@ -1017,11 +1017,24 @@ static int compute(Kernel *kernel, PyObject *const *args, PyArrayObject **result
 
 /* ---- Kernel ---------------------------------------------------------------------------------- */
 
+/* Whether an operand has so many elements that NumPy is asked. */
+static bool is_for_numpy(const Kernel *kernel, PyObject *const *args)
+{
+    for (int i = 0; i < kernel->n_operands; i++) {
+        PyObject *value = args[kernel->operands[i].argument];
+        if (PyArray_CheckExact(value) && PyArray_SIZE((PyArrayObject *)value) > kernel->most) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static PyObject *Kernel_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     Kernel *kernel = (Kernel *)self;
     PyArrayObject *results[KERNEL_RESULTS] = {NULL};
-    if (kwnames == NULL && PyVectorcall_NARGS(nargsf) == kernel->n_arguments && !kernel->off) {
+    if (kwnames == NULL && PyVectorcall_NARGS(nargsf) == kernel->n_arguments && !kernel->off &&
+        (kernel->most == 0 || !is_for_numpy(kernel, args))) {
         kernel->calls++;
         int done = compute(kernel, args, results);
         if (done > 0) {
@@ -1172,16 +1185,16 @@ static PyObject *Kernel_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 {
     static char *names[] = {"run", "owner", "fallback", "n_arguments", "n_fallback", "operands", "scalars",
                             "results", "loops", "width", "block", "scratch", "checks_flags",
-                            "warns_here", "destination", "n_handed", "copies", NULL};
+                            "warns_here", "destination", "n_handed", "copies", "most", NULL};
     PyObject *address, *owner, *fallback, *operands, *scalars, *results, *loops;
     PyObject *destination = Py_None;
     int n_arguments, n_fallback, checks_flags, warns_here, n_handed = 0, copies = 0;
-    Py_ssize_t width, block, scratch;
+    Py_ssize_t width, block, scratch, most = 0;
     if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "O!OOiiO!O!O!O!nnnip|Oip:Kernel", names, &PyLong_Type, &address, &owner,
+            args, kwargs, "O!OOiiO!O!O!O!nnnip|Oipn:Kernel", names, &PyLong_Type, &address, &owner,
             &fallback, &n_arguments, &n_fallback, &PyTuple_Type, &operands, &PyTuple_Type, &scalars,
             &PyTuple_Type, &results, &PyTuple_Type, &loops, &width, &block, &scratch,
-            &checks_flags, &warns_here, &destination, &n_handed, &copies)) {
+            &checks_flags, &warns_here, &destination, &n_handed, &copies, &most)) {
         return NULL;
     }
     if (n_fallback < 0 || n_fallback > n_arguments || width < 1 || block < width || scratch < 0 || !PyCallable_Check(fallback)) {
@@ -1206,6 +1219,7 @@ static PyObject *Kernel_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     kernel->writes = destination != Py_None;
     kernel->n_handed = n_handed;
     kernel->copies = (char)copies;
+    kernel->most = most;
     kernel->run = (kernel_run)(npy_uintp)PyLong_AsVoidPtr(address);
     if (kernel->run == NULL || read_operands(kernel, operands) < 0 ||
         read_scalars(kernel, scalars) < 0 || read_results(kernel, results) < 0 ||

@@ -76,6 +76,7 @@ typedef struct {
     char is_plain;                          /* no views, no writes */
     KernelOperand destination;
     char off;
+    Py_ssize_t most;                        /* elements of an operand up to which it is asked; 0: of any */
     Py_ssize_t calls, fell_back;
     double pace;                            /* nanoseconds of one thread for an element, as measured last; 0: not yet */
     KernelOperand operands[KERNEL_OPERANDS];

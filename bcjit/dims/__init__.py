@@ -30,12 +30,12 @@ from bcjit.dims.algebra import (
     multiply,
     negative,
     product,
-    source,
     substitute,
     subtract,
     symbols,
     text,
 )
+from bcjit.dims.code import source
 from bcjit.dims.env import Mark, ShapeEnv, ShapeMismatch, Undecidable
 from bcjit.dims.relation import Relation, RelationOp
 

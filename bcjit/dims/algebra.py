@@ -11,9 +11,15 @@ import operator
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from math import gcd
-from typing import ClassVar, Final, Literal, SupportsIndex, TypeAlias, cast
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, SupportsIndex, TypeAlias, cast
 
+from bcjit.lazy import Later
 from bcjit.records import dataclass
+
+if TYPE_CHECKING:
+    from bcjit.dims import code
+else:
+    code = Later("bcjit.dims.code")  # it knows polynomials, not they it
 
 SymbolKind: TypeAlias = Literal["input", "loop", "data"]
 
@@ -172,7 +178,7 @@ class Expr(_Arithmetic):
 
     def source(self, names: Mapping[Symbol, str]) -> str:
         """Return a Python expression; it may call the builtins ``min`` and ``max``."""
-        return source(self, names)
+        return code.source(self, names)
 
     def __str__(self) -> str:
         return text(self)
@@ -491,11 +497,6 @@ def substitute(dim: DimLike, mapping: Mapping[Symbol, DimLike]) -> Dim:
 def text(dim: DimLike) -> str:
     """Return the dim as people write it, with the names of the symbols."""
     return _render(dim, lambda symbol: symbol.name)
-
-
-def source(dim: DimLike, names: Mapping[Symbol, str]) -> str:
-    """Return a Python expression for the dim, with these names (or expressions) for the symbols."""
-    return _render(dim, lambda symbol: names[symbol])
 
 
 def _render(dim: DimLike, name: Callable[[Symbol], str]) -> str:

@@ -15,13 +15,13 @@ from bcjit.dims.algebra import (
     build,
     content,
     evaluate,
-    source,
     split_constant,
     substitute,
     subtract,
     symbols,
     text,
 )
+from bcjit.dims.code import source
 from bcjit.records import dataclass
 
 RelationOp: TypeAlias = Literal["==", "!=", "<", "<="]

@@ -11,8 +11,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-import numpy as np
-
 import bcjit.symbolic_vm.break_reasons as because
 from bcjit import ops
 from bcjit.dims import Expr, Relation, maximum, minimum
@@ -170,9 +168,10 @@ def _abs(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     positional("abs", args, kwargs, 1, 1)
     value = vm.realize(args[0])
     if isinstance(value, SymArray):
-        op = ops.lookup(np.absolute)
+        # Not np.absolute: of the least integer the operator of NumPy's scalars warns; it is quicker too.
+        op = ops.lookup(operator.abs)
         assert op is not None
-        return call_op(vm, op, np.absolute, (value,))
+        return call_op(vm, op, operator.abs, (value,))
     if isinstance(value, Known):
         return fold(abs, plain(value))
     if isinstance(value, SymScalar) and isinstance(value.payload, Expr):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 import numpy as np
 
 from bcjit import _core
+from bcjit.backends.native.alone import MOST_ALONE
 from bcjit.backends.native.compiled import Compiled, compiled
 from bcjit.backends.native.fast import quick
 from bcjit.backends.native.groups import drafts
@@ -20,7 +21,6 @@ from bcjit.backends.native.reduce_groups import ReduceGroup, reduce_groups
 from bcjit.backends.native.reduce_plan import pieces, plan
 from bcjit.backends.native.scalars import Apply, Item, Leaf
 from bcjit.backends.native.tracing import copies
-from bcjit.backends.native.unread import drop_unread
 from bcjit.backends.native.views import view_of
 from bcjit.backends.native.writes import (
     Write,
@@ -71,7 +71,6 @@ def build(graph: Graph, smallest: int, *, fast: bool = False) -> Built:
     """
     origin: dict[Node, Node] = {}
     copy = copy_graph(graph, origin=origin)
-    drop_unread(copy)
     made: list[Compiled] = []
     for one in tuple(copy.nested()):
         drop_own_stores(one)
@@ -210,7 +209,7 @@ class _Kernel:
             tuple(item.dtype.num for item in results), tuple(loops), code.width,
             code.block, code.scratch, max(map(flags_that_count, program.items)),
             all(not node.can_fail or warns_here(node) for node in calls),
-            to, len(group.handed), any(map(copies, group.nodes)),
+            to, len(group.handed), any(map(copies, group.nodes)), MOST_ALONE if group.alone else 0,
         )  # fmt: skip
         return cls(graph, group, tuple(inputs.arguments), target, (code,))
 

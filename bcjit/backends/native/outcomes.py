@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from bcjit.backends.native.alone import is_worth_it_alone
 from bcjit.backends.native.groups import Draft
 from bcjit.backends.native.scalars import Item, Leaf
 from bcjit.backends.native.views import view_of
@@ -25,15 +26,17 @@ class Group:
     write: Write | None = None  # a call that stores what is computed, behind the others
     handed: tuple[Node, ...] = ()  # what only that call needs, if the kernel has not done it
     lazy: tuple[Node, ...] = ()  # views that only it needs then
+    alone: bool = False  # NumPy does it where arrays are large: see `alone`
 
 
 def outcomes(graph: Graph, drafts: Iterable[Draft], smallest: int) -> list[Group]:
-    """Return the groups that are worth a kernel: of so many calls at least."""
+    """Return the groups that are worth a kernel: of so many calls at least, or one that is worth it alone."""
     at = {node: i for i, node in enumerate(graph.nodes)}
     read_from = {node for node, _ in graph.symbols.values()}
     made = []
     for draft in drafts:
-        if draft.size < smallest:
+        alone = draft.size < smallest
+        if alone and not is_worth_it_alone(draft):
             continue
         write = _write(draft, at)
         handed = () if write is None else _handed(graph, draft, write, read_from)
@@ -45,7 +48,9 @@ def outcomes(graph: Graph, drafts: Iterable[Draft], smallest: int) -> list[Group
             write, handed = None, ()
             results = _results(graph, draft, (), None, read_from)
         lazy = () if write is None else lazy_views(graph, write.node, read_from, draft.nodes)
-        made.append(Group(draft.nodes, draft.items, results, draft.views, write, handed, lazy))
+        made.append(
+            Group(draft.nodes, draft.items, results, draft.views, write, handed, lazy, alone)
+        )
     return made
 
 

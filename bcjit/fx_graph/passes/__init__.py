@@ -14,12 +14,13 @@ from bcjit.fx_graph.passes.common_subexpressions import merge_common_subexpressi
 from bcjit.fx_graph.passes.constants import fold_constants
 from bcjit.fx_graph.passes.dead_code import eliminate_dead_code
 from bcjit.fx_graph.passes.simplify import simplify
+from bcjit.fx_graph.passes.unread import drop_unread
 
 if TYPE_CHECKING:
     from bcjit.fx_graph.graph import Graph
 
 __all__ = [
-    "PASSES", "eliminate_dead_code", "fold_constants", "merge_common_subexpressions", "optimize",
+    "PASSES", "drop_unread", "eliminate_dead_code", "fold_constants", "merge_common_subexpressions", "optimize",
     "simplify",
 ]  # fmt: skip
 
@@ -30,6 +31,7 @@ PASSES: Final[tuple[Pass, ...]] = (
     fold_constants,
     simplify,
     merge_common_subexpressions,
+    drop_unread,
     eliminate_dead_code,
 )
 

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from bcjit.fx_graph import Graph, Node, NodeKind
-from bcjit.fx_graph.node import Operand, item_of
-from bcjit.fx_graph.passes import eliminate_dead_code
+from bcjit.fx_graph.node import Node, NodeKind, Operand, item_of
+
+if TYPE_CHECKING:
+    from bcjit.fx_graph.graph import Graph
 
 __all__ = ["drop_unread"]
 
 
-def drop_unread(graph: Graph) -> None:
-    """Have loops carry on what they began with in the place of what no turn, no call behind the loop and no failure reads.
+def drop_unread(graph: Graph) -> int:
+    """Have loops of a graph hand on what they began with in the place of what no turn, no call behind the loop and no failure reads.
 
-    Then a kernel need not give it. The graph and its bodies are edited.
+    Then nobody computes it for the next turn, and no kernel need give it. Returns how many values that are. What an outer loop does not
+    read an inner one need not give, so outer loops come first.
     """
-    dropped = 0
-    for one in tuple(
-        graph.nested()
-    ):  # outer ones first: what they do not read an inner one need not give
-        for node in one.nodes:
-            if node.kind is NodeKind.LOOP:
-                dropped += _in_loop(one, node)
-    if dropped:
-        for one in tuple(graph.nested()):
-            eliminate_dead_code(one)
+    return sum(_in_loop(graph, node) for node in graph.nodes if node.kind is NodeKind.LOOP)
 
 
 def _in_loop(graph: Graph, loop: Node) -> int:
