@@ -104,6 +104,36 @@ class ReduceKernel:
     warns_here: bool
     def __call__(self, *args: object) -> object: ...
 
+class ScanKernel:
+    """A `Kernel` with running folds along one axis of arrays with ``ndim``, or, for the axis -1, of all elements; see bcjit/csrc/scan.h.
+
+    ``operands`` and ``scalars`` as for `Kernel`. ``values``: type numbers of what has an element for each element of these.
+    ``phases``: (code, scans) each; ``results``: (value, whether it is of one axis only).
+    """
+
+    def __init__(
+        self,
+        fallback: Callable[..., object],
+        n_arguments: int,
+        n_fallback: int,
+        ndim: int,
+        axis: int,
+        operands: tuple[tuple[int, int], ...],
+        scalars: tuple[tuple[int, int, bool], ...],
+        values: tuple[int, ...],
+        phases: tuple[tuple[object, ...], ...],
+        results: tuple[tuple[int, bool], ...],
+        checks_flags: int,
+        warns_here: bool,
+        copies: bool,
+    ) -> None: ...
+    calls: int
+    fell_back: int
+    off: bool
+    fallback: Callable[..., object]
+    warns_here: bool
+    def __call__(self, *args: object) -> object: ...
+
 class GuardTree:
     def __init__(self, spec: tuple[object, ...]) -> None: ...
     def check(self, values: _Values, func: FunctionType, closure: _Closure) -> int:

@@ -1327,5 +1327,8 @@ int bcjit_kernel_init(PyObject *module)
     if (PyArray_ImportNumPyAPI() < 0 || PyUFunc_ImportUFuncAPI() < 0) {
         return -1;
     }
-    return PyModule_AddType(module, &BcjitKernel_Type) < 0 ? -1 : bcjit_reduce_init(module);
+    if (PyModule_AddType(module, &BcjitKernel_Type) < 0 || bcjit_reduce_init(module) < 0) {
+        return -1;
+    }
+    return bcjit_scan_init(module);
 }

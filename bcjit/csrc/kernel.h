@@ -91,6 +91,7 @@ void scratch_give(char *memory, size_t size);
 void copy_strided(char *to, const char *from, npy_intp stride, npy_intp n, npy_intp itemsize);
 int store_scalar(char *to, PyObject *value, const KernelScalar *scalar);
 int bcjit_reduce_init(PyObject *module);
+int bcjit_scan_init(PyObject *module);
 
 /* kernel_views.c. 1: done; 0: it is not what the kernel is for. */
 int bcjit_kernel_view(const KernelOperand *operand, PyObject *const *args, KernelView *view);

@@ -8,6 +8,7 @@ In the order in which a graph goes through it:
 `groups`, `waiting`, `alone`, `outcomes`            which calls become one kernel, that none waits for itself, which single ones do, and what it gives
 `reduce_tracing`, `reduce_groups`, `reduce_plan`,   the same for calls with reductions
 `reduce_bound`
+`scan_tracing`, `scan_groups`, `scan_plan`          and with scans
 `inputs`, `program`                                 what a kernel is called with; what is compiled
 `rules`, `halves`, `complexes`                      scalar functions as vector instructions: floats, integers and bools; float16; complex numbers
 `fast`, `fast_rules`, `polynomials`, `lanes`        the option ``fast``: functions as polynomials
@@ -17,5 +18,5 @@ In the order in which a graph goes through it:
 `build`, `backend`                                  kernels in the place of calls in a graph; the backend
 ==================================================  ================================================================================================
 
-In C: ``csrc/kernel*`` and ``csrc/reduce*``. Nothing is imported here: `bcjit.backends.choice` reads the package when it is first needed.
+In C: ``csrc/kernel*``, ``csrc/reduce*`` and ``csrc/scan*``. Nothing is imported here: `bcjit.backends.choice` reads the package when it is first needed.
 """

@@ -52,16 +52,15 @@ class Native:
         return function
 
 
-def _only_kernel(graph: Graph) -> _core.Kernel | _core.ReduceKernel | None:
+def _only_kernel(graph: Graph) -> _core.Kernel | _core.ReduceKernel | _core.ScanKernel | None:
     """Return the kernel that does the same as the graph's function but for the tuple around its one result; None if there is more to do."""
     calls, output = graph.calls, graph.output_node
     assert output is not None
     if len(calls) != 1 or calls[0].multi or output.args != tuple(calls):
         return None
     target = calls[0].target
-    if isinstance(target, _core.Kernel | _core.ReduceKernel) and calls[0].args == tuple(
-        graph.inputs
-    ):
+    kinds = _core.Kernel | _core.ReduceKernel | _core.ScanKernel
+    if isinstance(target, kinds) and calls[0].args == tuple(graph.inputs):
         return target
     return None
 

@@ -20,6 +20,8 @@ from bcjit.backends.native.reduce_bound import bound_items, constant_of, counted
 from bcjit.backends.native.reduce_groups import ReduceGroup, reduce_groups
 from bcjit.backends.native.reduce_plan import pieces, plan
 from bcjit.backends.native.scalars import Apply, Item, Leaf
+from bcjit.backends.native.scan_groups import ScanGroup, alone, running_items, scan_groups
+from bcjit.backends.native.scan_plan import MOST_OPERANDS, scan_plan
 from bcjit.backends.native.tracing import copies
 from bcjit.backends.native.views import view_of
 from bcjit.backends.native.writes import (
@@ -80,6 +82,15 @@ def build(graph: Graph, smallest: int, *, fast: bool = False) -> Built:
             if reduction is not None:
                 made += reduction.codes
                 moved |= reduction.put(origin)
+        scans = scan_groups(one, copy.equal)
+        while scans:
+            scanning = scans.pop(0)
+            scan = _Kernel.with_scans(one, scanning, moved, fast=fast)
+            if scan is not None:
+                made += scan.codes
+                moved |= scan.put(origin)
+            else:
+                scans[:0] = alone(one, scanning)
         waiting = outcomes(one, drafts(one, copy.equal), smallest)
         while waiting:
             group = waiting.pop(0)
@@ -145,7 +156,7 @@ class _Kernel:
     """A kernel and the calls it does."""
 
     graph: Graph
-    group: Group | ReduceGroup
+    group: Group | ReduceGroup | ScanGroup
     arguments: tuple[Node | Expr, ...]
     target: Callable[..., object]
     codes: tuple[Compiled, ...]
@@ -244,6 +255,33 @@ class _Kernel:
                 for node, place in zip(group.results, found.places, strict=True)
             ),
             found.checks_flags, all(not node.can_fail or warns_here(node) for node in group.nodes),
+        )  # fmt: skip
+        return cls(graph, group, tuple(inputs.arguments), target, found.codes)
+
+    @classmethod
+    def with_scans(
+        cls, graph: Graph, group: ScanGroup, moved: dict[Node, Node], *, fast: bool
+    ) -> _Kernel | None:
+        """Return the kernel of a group with scans, None where there is none."""
+        taken = extract(graph, group.nodes, group.results)
+        inputs = Inputs(taken.inputs, {})
+        items = running_items(group, inputs.item, lambda source: moved.get(source, source))
+        results = [items[node] for node in group.results]
+        found = scan_plan(
+            quick(results) if fast else results, [one.dtype for one in inputs.numbers.values()]
+        )
+        if found is None or not fits(graph, inputs) or len(inputs.operands) > MOST_OPERANDS:
+            return None
+        fallback: Callable[..., object] = taken.graph.to_callable()
+        if len(group.results) == 1:
+            fallback = _single(fallback)
+        assert group.axis is not None
+        target = _core.ScanKernel(
+            fallback, len(inputs.arguments), len(taken.inputs), len(group.shape), group.axis,
+            tuple(row[:2] for row in inputs.operand_rows), tuple(inputs.number_rows), found.values,
+            found.phases, tuple((i, group.is_flat(node)) for i, node in enumerate(group.results)),
+            found.checks_flags, all(not node.can_fail or warns_here(node) for node in group.nodes),
+            any(map(copies, group.nodes)),
         )  # fmt: skip
         return cls(graph, group, tuple(inputs.arguments), target, found.codes)
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.lib import introspect
 
 from bcjit.backends.native.fast_rules import FAST, POWERS, Fast
-from bcjit.backends.native.scalars import Apply, Constant, Fold, Item, Spread
+from bcjit.backends.native.scalars import Apply, Constant, Fold, Item, Running, Spread
 from bcjit.ops.scalar_functions import SCALAR_FUNCTIONS, ScalarFunction
 from bcjit.records import replace
 
@@ -59,7 +59,7 @@ def quick(items: Sequence[Item]) -> tuple[Item, ...]:
             made[one] = one
             if isinstance(one, Apply):
                 made[one] = _quick(one, [visit(operand) for operand in one.operands])
-            elif isinstance(one, Fold | Spread):
+            elif isinstance(one, Fold | Spread | Running):
                 made[one] = replace(one, operand=visit(one.operand))
         return made[one]
 

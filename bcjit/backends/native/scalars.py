@@ -15,7 +15,7 @@ from bcjit.ops.scalar_functions import ScalarFunction
 from bcjit.records import dataclass
 
 __all__ = [
-    "Apply", "Constant", "DType", "Element", "Fold", "Item", "Leaf", "Number", "Spread", "in_order",
+    "Apply", "Constant", "DType", "Element", "Fold", "Item", "Leaf", "Number", "Running", "Spread", "in_order",
 ]  # fmt: skip
 
 DType: TypeAlias = "np.dtype[Any]"
@@ -93,7 +93,16 @@ class Spread:
         return self.operand.dtype
 
 
-Item: TypeAlias = "Leaf | Element | Number | Constant | Apply | Fold | Spread"
+@dataclass(frozen=True, slots=True, eq=False)
+class Running:
+    """What a scan makes of the elements of an item up to each of them."""
+
+    function: ScalarFunction
+    dtype: DType  # the item's too
+    operand: Item
+
+
+Item: TypeAlias = "Leaf | Element | Number | Constant | Apply | Fold | Spread | Running"
 
 
 def in_order(results: Iterable[Item]) -> list[Item]:
@@ -119,6 +128,6 @@ def in_order(results: Iterable[Item]) -> list[Item]:
 
 
 def _operands(item: Item) -> Sequence[Item]:
-    if isinstance(item, Fold | Spread):
+    if isinstance(item, Fold | Spread | Running):
         return (item.operand,)
     return item.operands if isinstance(item, Apply) else ()
