@@ -38,6 +38,8 @@ class Kernel:
     ``results``: type numbers; ``loops``: addresses that the code is handed. ``destination``: as an operand, where the last result is
     stored if all goes well; ``n_handed`` times None is then given for what the fallback gives in its place.
     ``copies``: something lies as a copy does, which is told from what ufuncs make where an operand is not of one piece.
+    ``mask``: as an operand: what it selects is computed, of the operands whose row ends with True, and stored there; the others have one
+    axis and as many elements.
     """
 
     def __init__(
@@ -47,7 +49,9 @@ class Kernel:
         fallback: Callable[..., object],
         n_arguments: int,
         n_fallback: int,
-        operands: tuple[tuple[int, int] | tuple[int, int, tuple[int, ...]], ...],
+        operands: tuple[
+            tuple[int, int] | tuple[int, int, tuple[int, ...]] | tuple[int, int, tuple[int, ...], bool], ...
+        ],
         scalars: tuple[tuple[int, int, bool], ...],
         results: tuple[int, ...],
         loops: tuple[int, ...],
@@ -59,6 +63,7 @@ class Kernel:
         destination: tuple[int, int, tuple[int, ...]] | None = None,
         n_handed: int = 0,
         copies: bool = False,
+        mask: tuple[int, int, tuple[int, ...]] | None = None,
     ) -> None: ...
     calls: int
     fell_back: int
