@@ -39,6 +39,8 @@ class Kernel:
     stored if all goes well; ``n_handed`` times None is then given for what the fallback gives in its place.
     ``copies``: something lies as a copy does, which is told from what ufuncs make where an operand is not of one piece.
     ``most``: elements of an operand up to which this is not left to the fallback; 0 for any number.
+    ``mask``: as an operand: what it selects is computed, of the operands whose row ends with True, and stored there; the others have one
+    axis and as many elements.
     """
 
     def __init__(
@@ -48,7 +50,9 @@ class Kernel:
         fallback: Callable[..., object],
         n_arguments: int,
         n_fallback: int,
-        operands: tuple[tuple[int, int] | tuple[int, int, tuple[int, ...]], ...],
+        operands: tuple[
+            tuple[int, int] | tuple[int, int, tuple[int, ...]] | tuple[int, int, tuple[int, ...], bool], ...
+        ],
         scalars: tuple[tuple[int, int, bool], ...],
         results: tuple[int, ...],
         loops: tuple[int, ...],
@@ -61,6 +65,7 @@ class Kernel:
         n_handed: int = 0,
         copies: bool = False,
         most: int = 0,
+        mask: tuple[int, int, tuple[int, ...]] | None = None,
     ) -> None: ...
     calls: int
     fell_back: int

@@ -28,7 +28,7 @@ def observed(function: Callable[..., Any], given: tuple[Any, ...]) -> tuple[Any,
             lines = [
                 f"{frame.name}:{frame.line}"
                 for frame in traceback.extract_tb(error.__traceback__)
-                if frame.filename == __file__ and frame.name != "observed"
+                if "test_native_" in frame.filename and frame.name != "observed"
             ]
     return result, lines, [(str(one.message), one.lineno) for one in said], given
 

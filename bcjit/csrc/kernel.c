@@ -237,6 +237,12 @@ static void run_side_by_side(const Kernel *kernel, const char *scalars, char *co
     }
 }
 
+void bcjit_kernel_side_by_side(const Kernel *kernel, const char *scalars, char *const *data, npy_intp n,
+                               char *scratch)
+{
+    run_side_by_side(kernel, scalars, data, n, scratch);
+}
+
 /* After how many elements all operands that are copied repeat themselves, as far as a block reaches. */
 static npy_intp repeating(const Run *run)
 {
@@ -874,6 +880,9 @@ static int compute_alike(Kernel *kernel, PyObject *const *args, PyArrayObject **
 
 static int compute(Kernel *kernel, PyObject *const *args, PyArrayObject **results)
 {
+    if (kernel->masked) {
+        return bcjit_kernel_masked(kernel, args);
+    }
     int alike = kernel->is_plain ? compute_alike(kernel, args, results) : 2;
     if (alike != 2) {
         return alike;
@@ -1073,7 +1082,8 @@ static PyObject *Kernel_call(PyObject *self, PyObject *const *args, size_t nargs
 static int read_operand(const Kernel *kernel, KernelOperand *operand, PyObject *given)
 {
     PyObject *code = NULL;                  /* none for the argument itself */
-    if (!PyArg_ParseTuple(given, "ii|O!", &operand->argument, &operand->type, &PyTuple_Type, &code) ||
+    int through = 0;
+    if (!PyArg_ParseTuple(given, "ii|O!p", &operand->argument, &operand->type, &PyTuple_Type, &code, &through) ||
         (code != NULL && bcjit_kernel_read_code(operand, code) < 0)) {
         return -1;
     }
@@ -1082,6 +1092,7 @@ static int read_operand(const Kernel *kernel, KernelOperand *operand, PyObject *
         return -1;
     }
     operand->itemsize = PyDataType_ELSIZE(descr);
+    operand->through = (char)through;
     Py_DECREF(descr);
     if (operand->argument < 0 || operand->argument >= kernel->n_arguments) {
         PyErr_SetString(PyExc_ValueError, "Kernel: no such argument");
@@ -1185,16 +1196,16 @@ static PyObject *Kernel_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 {
     static char *names[] = {"run", "owner", "fallback", "n_arguments", "n_fallback", "operands", "scalars",
                             "results", "loops", "width", "block", "scratch", "checks_flags",
-                            "warns_here", "destination", "n_handed", "copies", "most", NULL};
+                            "warns_here", "destination", "n_handed", "copies", "most", "mask", NULL};
     PyObject *address, *owner, *fallback, *operands, *scalars, *results, *loops;
-    PyObject *destination = Py_None;
+    PyObject *destination = Py_None, *mask = Py_None;
     int n_arguments, n_fallback, checks_flags, warns_here, n_handed = 0, copies = 0;
     Py_ssize_t width, block, scratch, most = 0;
     if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "O!OOiiO!O!O!O!nnnip|Oipn:Kernel", names, &PyLong_Type, &address, &owner,
+            args, kwargs, "O!OOiiO!O!O!O!nnnip|OipnO:Kernel", names, &PyLong_Type, &address, &owner,
             &fallback, &n_arguments, &n_fallback, &PyTuple_Type, &operands, &PyTuple_Type, &scalars,
             &PyTuple_Type, &results, &PyTuple_Type, &loops, &width, &block, &scratch,
-            &checks_flags, &warns_here, &destination, &n_handed, &copies, &most)) {
+            &checks_flags, &warns_here, &destination, &n_handed, &copies, &most, &mask)) {
         return NULL;
     }
     if (n_fallback < 0 || n_fallback > n_arguments || width < 1 || block < width || scratch < 0 || !PyCallable_Check(fallback)) {
@@ -1220,11 +1231,14 @@ static PyObject *Kernel_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     kernel->n_handed = n_handed;
     kernel->copies = (char)copies;
     kernel->most = most;
+    kernel->masked = mask != Py_None;
     kernel->run = (kernel_run)(npy_uintp)PyLong_AsVoidPtr(address);
     if (kernel->run == NULL || read_operands(kernel, operands) < 0 ||
         read_scalars(kernel, scalars) < 0 || read_results(kernel, results) < 0 ||
         read_loops(kernel, loops) < 0 ||
-        (kernel->writes && read_operand(kernel, &kernel->destination, destination) < 0)) {
+        (kernel->masked && (!kernel->writes || kernel->n_results != 1)) ||
+        (kernel->writes && read_operand(kernel, &kernel->destination, destination) < 0) ||
+        (kernel->masked && read_operand(kernel, &kernel->mask, mask) < 0)) {
         if (!PyErr_Occurred()) {
             PyErr_SetString(PyExc_ValueError, "Kernel: no machine code");
         }
@@ -1270,6 +1284,7 @@ static void Kernel_dealloc(Kernel *self)
         PyMem_Free(self->operands[i].code);
     }
     PyMem_Free(self->destination.code);
+    PyMem_Free(self->mask.code);
     PyMem_Free(self->loops);
     Kernel_clear(self);
     Py_TYPE(self)->tp_free((PyObject *)self);
@@ -1325,6 +1340,9 @@ PyObject *bcjit_ufunc_loop(PyObject *Py_UNUSED(module), PyObject *args)
 int bcjit_kernel_init(PyObject *module)
 {
     if (PyArray_ImportNumPyAPI() < 0 || PyUFunc_ImportUFuncAPI() < 0) {
+        return -1;
+    }
+    if (bcjit_masks_init() < 0) {
         return -1;
     }
     if (PyModule_AddType(module, &BcjitKernel_Type) < 0 || bcjit_reduce_init(module) < 0) {

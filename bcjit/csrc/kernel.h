@@ -37,6 +37,7 @@ typedef struct {
     npy_intp itemsize;
     npy_intp *code;                         /* which view of the argument it is: see kernel_views.c */
     Py_ssize_t n_code;                      /* 0: the argument itself */
+    char through;                           /* only what the mask selects of it: see kernel_masks.c */
 } KernelOperand;
 
 /* Where the elements of an operand lie. */
@@ -75,6 +76,8 @@ typedef struct {
     int n_handed;                           /* Nones given back for what is done then: see kernel_writes.c */
     char is_plain;                          /* no views, no writes */
     KernelOperand destination;
+    char masked;                            /* it computes what a mask selects, and stores it there */
+    KernelOperand mask;
     char off;
     Py_ssize_t most;                        /* elements of an operand up to which it is asked; 0: of any */
     Py_ssize_t calls, fell_back;
@@ -90,6 +93,8 @@ char *scratch_take(size_t size, size_t *got);
 void scratch_give(char *memory, size_t size);
 void copy_strided(char *to, const char *from, npy_intp stride, npy_intp n, npy_intp itemsize);
 int store_scalar(char *to, PyObject *value, const KernelScalar *scalar);
+void bcjit_kernel_side_by_side(const Kernel *kernel, const char *scalars, char *const *data, npy_intp n,
+                               char *scratch);
 int bcjit_reduce_init(PyObject *module);
 int bcjit_scan_init(PyObject *module);
 
@@ -106,5 +111,9 @@ void bcjit_kernel_order(const KernelView *view, int *order);
 void bcjit_kernel_store_row(char *to, npy_intp stride, const char *from, npy_intp n,
                             npy_intp itemsize);
 void bcjit_kernel_store(const KernelView *to, const char *from, npy_intp itemsize);
+
+/* kernel_masks.c */
+int bcjit_masks_init(void);
+int bcjit_kernel_masked(Kernel *kernel, PyObject *const *args);
 
 #endif

@@ -4,7 +4,7 @@ In the order in which a graph goes through it:
 
 ==================================================  ================================================================================================
 `scalars`, `tracing`                                what a kernel computes for one element, and how that is found for a call
-`views`, `writes`                                   operands that a kernel makes itself, what it stores
+`views`, `writes`, `masks`, `unread`                operands that a kernel makes itself, what it stores (through masks), what it need not give
 `groups`, `waiting`, `alone`, `outcomes`            which calls become one kernel, that none waits for itself, which single ones do, and what it gives
 `reduce_tracing`, `reduce_groups`, `reduce_plan`,   the same for calls with reductions
 `reduce_bound`

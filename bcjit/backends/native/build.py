@@ -14,6 +14,7 @@ from bcjit.backends.native.compiled import Compiled, compiled
 from bcjit.backends.native.fast import quick
 from bcjit.backends.native.groups import drafts
 from bcjit.backends.native.inputs import Inputs, fits
+from bcjit.backends.native.masks import masked_writes
 from bcjit.backends.native.outcomes import Group, halves, lazy_views, outcomes
 from bcjit.backends.native.program import Program, flags_that_count, loop_of
 from bcjit.backends.native.reduce_bound import bound_items, constant_of, counted, result_row
@@ -76,6 +77,7 @@ def build(graph: Graph, smallest: int, *, fast: bool = False) -> Built:
     made: list[Compiled] = []
     for one in tuple(copy.nested()):
         drop_own_stores(one)
+        made += masked_writes(one, copy, origin, fast=fast)
         moved: dict[Node, Node] = {}  # results of calls that are in kernels now
         for reducing in reduce_groups(one, copy.equal):
             reduction = _Kernel.with_reductions(one, reducing, moved, fast=fast)

@@ -100,6 +100,8 @@ def _of_run(
     for node in run:
         if not node.users and node not in graph.keep:
             continue  # it is there for what it may raise or warn of
+        if node.unless_done is not None:
+            continue  # a kernel does it
         item = traced(node)
         if item is not None and can_compute(item):
             items[node] = item

@@ -33,7 +33,9 @@ class Inputs:
         self.places: dict[object, int] = {node: i for i, node in enumerate(given)}
         self.operands: dict[object, Element] = {}
         self.numbers: dict[tuple[object, DType], Number] = {}
-        self.operand_rows: list[tuple[int, int, tuple[int, ...]]] = []
+        self.operand_rows: list[
+            tuple[int, int, tuple[int, ...]] | tuple[int, int, tuple[int, ...], bool]
+        ] = []
         self.number_rows: list[tuple[int, int, bool]] = []
 
     def item(self, leaf: Leaf) -> Item:
@@ -67,6 +69,15 @@ class Inputs:
     def element(self, view: View, dtype: DType) -> Element:
         """Return an element of a view."""
         return self._element(self.place(view.base), view.code(self.place), dtype)
+
+    def selected(self, array: Node, dtype: DType) -> Element:
+        """Return an element of what the kernel's mask selects of an array."""
+        place = self.place(array)
+        key = place, None
+        if key not in self.operands:
+            self.operands[key] = Element(len(self.operands), dtype)
+            self.operand_rows.append((place, dtype.num, (), True))
+        return self.operands[key]
 
     def _element(self, place: int, code: tuple[int, ...], dtype: DType) -> Element:
         key = place, code

@@ -113,7 +113,7 @@ class _Grouping:
         return [group for group in self.made if _is_worth_it(group)]
 
     def _is_used(self, node: Node) -> bool:
-        return bool(node.users) or node in self.graph.keep
+        return node.unless_done is None and (bool(node.users) or node in self.graph.keep)
 
     def _add_reduction(self, node: Node, used: set[Node], reduction: Reduction) -> None:
         shape = shape_of(reduction.source, self.equal)

@@ -27,7 +27,8 @@ from bcjit.ops.scalar_functions import CAST, SELECT
 from bcjit.records import dataclass
 
 __all__ = [
-    "Write", "bound_alone", "counts_flags", "drop_own_stores", "lone_write", "own_views", "write_of",
+    "IN_PLACE", "Write", "bound_alone", "converted", "counts_flags", "drop_own_stores", "lone_write", "own_views", "stored",
+    "write_of",
 ]  # fmt: skip
 
 
@@ -40,7 +41,7 @@ class Write:
     item: Item  # an element of what is stored, in the dtype of the array
 
 
-_IN_PLACE: Final = frozenset(
+IN_PLACE: Final = frozenset(
     {
         operator.iadd, operator.isub, operator.imul, operator.itruediv, operator.ifloordiv, operator.imod,
         operator.ipow, operator.iand, operator.ior, operator.ixor, operator.ilshift, operator.irshift,
@@ -62,9 +63,9 @@ def write_of(node: Node) -> Write | None:
         if target is operator.setitem:
             found = _setitem(node, written, meta)
         elif target is np.copyto and len(node.args) == 2 and not node.kwargs:
-            found = _whole(written), _converted(node.args[1], meta)
-        elif target in _IN_PLACE or (isinstance(target, np.ufunc) and _only_out(node)):
-            found = _whole(written), _stored(node, meta)
+            found = _whole(written), converted(node.args[1], meta)
+        elif target in IN_PLACE or (isinstance(target, np.ufunc) and _only_out(node)):
+            found = _whole(written), stored(node, meta)
         else:
             return None
     except (NotElementwise, OpFailure):
@@ -94,7 +95,7 @@ def _setitem(node: Node, array: Node, meta: ArrayMeta) -> tuple[View | None, Ite
         raise NotElementwise
     mask = index.meta[0] if isinstance(index, Node) and len(index.meta) == 1 else None
     if not isinstance(mask, ArrayMeta) or mask.is_scalar:
-        return basic_view(array, index), _converted(value, meta)
+        return basic_view(array, index), converted(value, meta)
     assert isinstance(index, Node)
     if mask.dtype != np.dtype(bool) or len(mask.shape) != len(meta.shape):
         raise NotElementwise
@@ -102,11 +103,11 @@ def _setitem(node: Node, array: Node, meta: ArrayMeta) -> tuple[View | None, Ite
         given = value.meta[0] if len(value.meta) == 1 else None
         if isinstance(given, ArrayMeta) and not given.is_scalar:
             raise NotElementwise  # as many elements as are true
-    chosen = Leaf(index, mask.dtype), _converted(value, meta), Leaf(array, meta.dtype)
+    chosen = Leaf(index, mask.dtype), converted(value, meta), Leaf(array, meta.dtype)
     return _whole(array), Apply(SELECT, (mask.dtype, *(meta.dtype,) * 3), chosen)
 
 
-def _converted(value: object, meta: ArrayMeta) -> Item:
+def converted(value: object, meta: ArrayMeta) -> Item:
     """Return a value as an assignment converts it."""
     if isinstance(value, Node):
         given = value.meta[0] if len(value.meta) == 1 and not value.multi else None
@@ -121,7 +122,7 @@ def _converted(value: object, meta: ArrayMeta) -> Item:
     return number_of(value, meta.dtype)
 
 
-def _stored(node: Node, meta: ArrayMeta) -> Item:
+def stored(node: Node, meta: ArrayMeta) -> Item:
     """Return what a ufunc with an output stores, by its expansion."""
     tracer = _StoreTracer(meta.shape)
     expanded(node, tracer)
@@ -196,7 +197,7 @@ def drop_own_stores(graph: Graph) -> None:
         base, index, value = node.args
         if (
             before.kind is NodeKind.CALL
-            and before.target in _IN_PLACE
+            and before.target in IN_PLACE
             and isinstance(value, Node)
             and value in before.writes
             and value.target is operator.getitem
