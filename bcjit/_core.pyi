@@ -51,7 +51,10 @@ class Kernel:
         n_arguments: int,
         n_fallback: int,
         operands: tuple[
-            tuple[int, int] | tuple[int, int, tuple[int, ...]] | tuple[int, int, tuple[int, ...], bool], ...
+            tuple[int, int]
+            | tuple[int, int, tuple[int, ...]]
+            | tuple[int, int, tuple[int, ...], bool],
+            ...,
         ],
         scalars: tuple[tuple[int, int, bool], ...],
         results: tuple[int, ...],

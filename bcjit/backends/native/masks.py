@@ -87,7 +87,7 @@ def _put(graph: Graph, found: _Masked, origin: dict[Node, Node]) -> Compiled:
     to = inputs.place(found.array), result.dtype.num, ()
     mask = inputs.place(found.mask), np.dtype(bool).num, ()
     target = _core.Kernel(
-        code.loaded.address, code.loaded.library, _not_done, len(inputs.arguments), 0,
+        code.loaded.address, code.loaded, _not_done, len(inputs.arguments), 0,
         tuple(inputs.operand_rows), tuple(inputs.number_rows), (result.dtype.num,), tuple(loops),
         code.width, code.block, code.scratch, max(map(flags_that_count, program.items)), True,
         to, 1, mask=mask,

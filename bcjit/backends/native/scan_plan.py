@@ -157,7 +157,7 @@ class _Planner:
             for address in cast("tuple[int, int]", loop_of(item.function, item.dtypes))
         ]
         return (
-            code.loaded.address, code.loaded.library, tuple(loops), code.width, code.block, code.scratch,
+            code.loaded.address, code.loaded, tuple(loops), code.width, code.block, code.scratch,
             tuple(operands), tuple(self._index(item) - MOST_OPERANDS for item in wanted),
         )  # fmt: skip
 
