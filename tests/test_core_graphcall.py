@@ -85,6 +85,78 @@ def test_error_state_is_as_before_after_success_and_failure(mapped):
             assert (np.geterr(), _extobj_contextvar.get()) == before
 
 
+@pytest.mark.parametrize("outside", [{}, {"over": "raise"}])
+def test_what_else_a_graph_does_to_its_context_stays(mapped, outside):
+    """Tables of variables are exchanged; here they are not those that were put in place."""
+    other = contextvars.ContextVar("other")
+
+    def graph(what):
+        inside = np.geterr()
+        if what == "set":
+            other.set(what)
+        elif what == "errstate":
+            with np.errstate(all="ignore"):
+                pass
+        elif what == "left":
+            np.seterr(all="ignore")
+        elif what == "reset":
+            other.reset(token)
+        return inside, contextvars.copy_context().get(_extobj_contextvar)
+
+    def run():
+        nonlocal token
+        with np.errstate(**outside):
+            call = _core.GraphCall(graph, None)
+            before = np.geterr(), contextvars.copy_context().get(_extobj_contextvar)
+            for what in ("", "set", "", "errstate", "left", "set", "left", "reset", "", ""):
+                if what == "reset":
+                    token = other.set("outside")
+                inside, state = call(what)
+                assert set(inside.values()) == {"ignore", "raise"}
+                assert state is not before[1]
+                now = np.geterr(), contextvars.copy_context().get(_extobj_contextvar)
+                assert now == before
+                if what == "set":
+                    assert other.get() == "set"
+                if what == "reset":
+                    assert other.get() == "set"
+
+    token = None
+    contextvars.Context().run(run)
+    contextvars.copy_context().run(run)
+
+
+def test_variables_of_a_context_die_as_ever(mapped):
+    class Held:
+        pass
+
+    call = _core.GraphCall(lambda: None, None)
+    other = contextvars.ContextVar("other")
+    held = Held()
+    ref = weakref.ref(held)
+
+    def run(value):
+        call()
+        other.set(value)
+        call()
+        call()
+
+    contextvars.Context().run(run, held)
+    del held
+    assert ref() is None
+
+
+def test_a_graph_in_a_context_inside_another_graph(mapped):
+    def graph(inner):
+        contextvars.ContextVar("other").set(1)
+        inner()
+
+    call = _core.GraphCall(graph, None)
+    before = np.geterr()
+    call(lambda: contextvars.Context().run(lambda: call(np.geterr)))
+    assert np.geterr() == before
+
+
 def test_mapper_is_asked_once_for_a_state(mapped):
     call = _core.GraphCall(lambda: None, None)
     for _ in range(5):

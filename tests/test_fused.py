@@ -10,6 +10,7 @@ import signal
 import threading
 import warnings
 import weakref
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from under_test import compile_fused
 import bcjit
 from bcjit.backends import Fused, backend_name, get_backend
 from bcjit.backends.fused import calls, scratch
+from bcjit.backends.fused.buffer import Buffer
 from bcjit.backends.fused.calls import BLOCKWISE, elementwise
 from bcjit.backends.fused.few import adds_in_order
 from bcjit.backends.fused.plan import BufferPlanner
@@ -846,3 +848,28 @@ def test_handing_over_a_buffer_warns_of_nothing(ufunc):
             except (TypeError, RuntimeWarning):
                 continue
             ufunc(*arguments, out=np.empty_like(wanted))
+
+
+# ------------------------------------------------------------------ lifetimes
+def test_a_buffer_is_free_where_none_of_its_arrays_is_needed():
+    """Only neighbours are looked at; here all are."""
+    rng = np.random.default_rng(1)
+    places, graph = SimpleNamespace(around={}), Graph()
+    refused = 0
+    for _ in range(60):
+        buffer = Buffer(((), np.dtype(float)))
+        for made in rng.integers(0, 12, 12):
+            read = int(made + rng.choice([0, 1, 1, 2, 5]))
+            one = SimpleNamespace(
+                graph=graph, made=int(made), read=read, over=bool(rng.integers(2))
+            )
+            free = not any(
+                (one.made < other.read or (one.made == other.read and not one.over))
+                and (other.made < one.read or (other.made == one.read and not other.over))
+                for other in buffer.arrays
+            )
+            assert buffer.is_free(places, one) == free
+            refused += not free
+            if free:
+                buffer.add(one)
+    assert refused > 60

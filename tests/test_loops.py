@@ -275,6 +275,35 @@ def test_iterators_made_in_the_frame_live_on_behind_a_break():
     same(fn, lambda: args([X, X + 1, X * 2], (7, 8)), lambda: args([X, X], [1, 2, 3]))
 
 
+def test_a_strict_zip():
+    def fn(x, items, more, *rest):
+        for a, b in zip(items, more, strict=True):
+            x = x + a * b
+        pairs = zip(items, more, *rest, strict=True)
+        first = next(pairs, None)
+        print(first)
+        return x, first, list(pairs), next(pairs, "none")
+
+    calls = [(2, 2), (0, 0), (1, 2), (2, 1), (3, 2), (2, 2, 3), (2, 3, 2), (3, 2, 2)]
+    same(fn, *(lambda c=c: args(X, *([X] * n for n in c)) for c in calls))
+    compiled = compile_eager(fn)
+    compiled(X, [X, X], [X, X])
+    assert compiled.graphs[0].count == 4  # both turns
+
+
+def test_sum_of_numpy_s_floats_is_captured():
+    """They are floats, but none to the sum that Python makes of floats with compensation."""
+
+    def fn(items, start):
+        return sum(item.max() for item in items), sum((item[0] for item in items), start)
+
+    large = [X * 1e16, X, -X * 1e16, X]
+    same(fn, lambda: args(large, 0.5), lambda: args(large, 1), lambda: args([], 0.5))
+    compiled = bcjit.compile(fn, backend="eager", fullgraph=True)
+    compiled(large, 0.5)
+    assert len(compiled.graphs) == 1
+
+
 def test_exhausted_iterators_stay_so():
     def fn(items):
         it = iter(items)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import operator
 import types
@@ -103,6 +104,7 @@ def make_iterator(kind: str, state: IteratorState, *parts: object) -> Iterator[o
 
 _BUILTIN_ITERATORS: Final[Mapping[str, Callable[..., object]]] = {
     "zip": zip,
+    "strict zip": functools.partial(zip, strict=True),
     "chain": itertools.chain,
     "map": map,
     "filter": filter,

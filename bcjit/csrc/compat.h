@@ -43,6 +43,7 @@
 #  include <internal/pycore_frame.h>
 #endif
 #include <internal/pycore_code.h>
+#include <internal/pycore_context.h>
 #include <internal/pycore_ceval.h>
 #include <internal/pycore_interp.h>
 #undef Py_BUILD_CORE

@@ -287,6 +287,17 @@ extern PyTypeObject BcjitDispatcher_Type;
 PyObject *bcjit_dispatcher_new(PyObject *fn, Part *part);
 PyObject *bcjit_enable_vectorcall(PyObject *module, PyObject *cls);
 
+/* ---- error_state.c --------------------------------------------------------------------------- */
+
+typedef struct {                            /* references, if context is not NULL */
+    PyObject *context;
+    PyObject *before, *within;              /* its variables before and now; within NULL: before is a token */
+} ErrorScope;
+
+/* -1 with an error set. Only a scope whose context is not NULL is left. */
+int bcjit_error_scope_enter(int which, ErrorScope *scope);
+int bcjit_error_scope_leave(ErrorScope *scope);
+
 /* ---- graphcall.c ----------------------------------------------------------------------------- */
 extern PyTypeObject BcjitGraphCall_Type;
 extern PyTypeObject BcjitBailOut_Type;

@@ -66,69 +66,6 @@ int bcjit_graphcall_init(void)
     return PyType_Ready(&BcjitBailOut_Type);
 }
 
-/* ---- the raising error state ----------------------------------------------------------------- */
-
-static PyObject *error_state_var;           /* NumPy's context variable, or NULL: not set up */
-static struct {
-    PyObject *mapper;                       /* or NULL: the present state will do */
-    PyObject *from, *to;                    /* the last state asked for, and what it became */
-} mappings[2];                              /* of all graphs; of those that refuse warnings */
-
-PyObject *bcjit_set_error_state_mapper(PyObject *Py_UNUSED(module), PyObject *args)
-{
-    PyObject *variable, *mapper, *refusing = NULL;
-    if (!PyArg_ParseTuple(args, "OO|O:set_error_state_mapper", &variable, &mapper, &refusing)) {
-        return NULL;
-    }
-    bool off = variable == Py_None && mapper == Py_None;
-    if (!off && (!PyContextVar_CheckExact(variable) || !PyCallable_Check(mapper) ||
-                 (refusing != NULL && !PyCallable_Check(refusing)))) {
-        PyErr_SetString(PyExc_TypeError,
-                        "set_error_state_mapper takes a ContextVar and callables, or None twice");
-        return NULL;
-    }
-    Py_XSETREF(error_state_var, off ? NULL : Py_NewRef(variable));
-    PyObject *const given[] = {mapper, refusing == NULL ? mapper : refusing};
-    for (int i = 0; i < 2; i++) {
-        Py_XSETREF(mappings[i].mapper, off ? NULL : Py_NewRef(given[i]));
-        Py_CLEAR(mappings[i].from);
-        Py_CLEAR(mappings[i].to);
-    }
-    Py_RETURN_NONE;
-}
-
-/* The state to set (new reference), or NULL: an error is set, or the present state will do. */
-static PyObject *raising_state(int which)
-{
-    PyObject *now;
-    if (PyContextVar_Get(error_state_var, NULL, &now) < 0) {
-        return NULL;
-    }
-    if (now == NULL) {
-        now = Py_NewRef(Py_None);
-    }
-    PyObject *state = NULL;
-    if (BCJIT_LIKELY(now == mappings[which].from)) {
-        state = Py_NewRef(mappings[which].to);
-    }
-    else {
-        state = bcjit_call_back(mappings[which].mapper, &now, 1, false);
-        if (state != NULL) {
-            /* Both at once: what is dropped may let other threads run. */
-            PyObject *from = mappings[which].from, *to = mappings[which].to;
-            mappings[which].from = Py_NewRef(now);
-            mappings[which].to = Py_NewRef(state);
-            Py_XDECREF(from);
-            Py_XDECREF(to);
-        }
-    }
-    Py_DECREF(now);
-    if (state == Py_None) {
-        Py_CLEAR(state);
-    }
-    return state;
-}
-
 /* ---- GraphCall ------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -211,36 +148,16 @@ static void bail_out(GraphCall *self)
 
 static PyObject *run_graph(GraphCall *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
-    PyObject *state = NULL, *token = NULL, *result = NULL;
-    if (error_state_var != NULL) {
-        state = raising_state(self->refuses_warnings);
-        if (state == NULL && PyErr_Occurred()) {
-            return NULL;
-        }
-        if (state != NULL) {
-            token = PyContextVar_Set(error_state_var, state);
-            Py_DECREF(state);
-            if (token == NULL) {
-                return NULL;
-            }
-        }
+    ErrorScope scope;
+    if (bcjit_error_scope_enter(self->refuses_warnings, &scope) < 0) {
+        return NULL;
     }
     PyObject *fn = Py_NewRef(self->fn);     /* machine code may let other threads run, which may forget it */
-    result = PyObject_Vectorcall(fn, args, nargsf, kwnames);
+    PyObject *result = PyObject_Vectorcall(fn, args, nargsf, kwnames);
     Py_DECREF(fn);
-    if (token != NULL) {
-        PyObject *type, *value, *traceback;
-        PyErr_Fetch(&type, &value, &traceback);
-        int failed = PyContextVar_Reset(error_state_var, token);
-        Py_DECREF(token);
-        if (failed < 0) {
-            Py_CLEAR(result);
-            Py_XDECREF(type);
-            Py_XDECREF(value);
-            Py_XDECREF(traceback);
-            return NULL;
-        }
-        PyErr_Restore(type, value, traceback);
+    if (scope.context != NULL && bcjit_error_scope_leave(&scope) < 0) {
+        Py_CLEAR(result);
+        return NULL;
     }
     if (BCJIT_UNLIKELY(result == NULL)) {
         bail_out(self);

@@ -152,3 +152,27 @@ bool bcjit_arrays_overlap(PyObject *left, PyObject *right, bool expected)
                    right_low < right_high;
     return overlap == expected;
 }
+
+int bcjit_pairs_hold(const Pairs *pairs, const GuardRow *rows, const Slot *slots)
+{
+    npy_uintp low[PAIRED_SOURCES], high[PAIRED_SOURCES];
+    for (int i = 0; i < pairs->n_sources; i++) {
+        PyObject *array = slots[pairs->sources[i]].object;
+        if (array == NULL || !Py_IS_TYPE(array, bcjit_array_type)) {
+            return 0;
+        }
+        extents((PyArrayObject *)array, &low[i], &high[i]);
+        if (low[i] == high[i]) {            /* beside all others */
+            low[i] = (npy_uintp)-1;
+            high[i] = 0;
+        }
+    }
+    for (int i = 0; i < pairs->n_pairs; i++) {
+        int left = pairs->places[i][0], right = pairs->places[i][1];
+        bool overlap = low[left] < high[right] && low[right] < high[left];
+        if (overlap != (rows[i].number != 0)) {
+            return i;
+        }
+    }
+    return pairs->n_pairs;
+}

@@ -189,7 +189,14 @@ static Py_ssize_t run(const GuardTree *tree, Check *check)
                 return i;
             }
         }
-        if (!holds(check, row)) {
+        if (row->kind == GUARD_OVERLAP && row->pairs != NULL) {
+            int n = bcjit_pairs_hold(row->pairs, row, check->slots);
+            if (n < row->pairs->n_pairs) {
+                return i + n;
+            }
+            i += n - 1;
+        }
+        else if (!holds(check, row)) {
             return i;
         }
     }
@@ -324,6 +331,52 @@ static bool parse_guard(GuardRow *row, PyObject *item, int ready_before, int n_s
     return is_expected_valid(row);
 }
 
+static int place_in(Pairs *pairs, int source)
+{
+    for (int i = 0; i < pairs->n_sources; i++) {
+        if (pairs->sources[i] == source) {
+            return i;
+        }
+    }
+    pairs->sources[pairs->n_sources] = source;
+    return pairs->n_sources++;
+}
+
+/* Has rows of pairs that need the same sources to be there be checked together: the extents of an array are found once. */
+static bool pair_up(GuardRow *rows, Py_ssize_t n)
+{
+    for (Py_ssize_t first = 0; first < n; first++) {
+        Py_ssize_t last = first;
+        while (last < n && rows[last].kind == GUARD_OVERLAP && rows[last].ready == rows[first].ready) {
+            last++;
+        }
+        if (last - first < 3 || last - first > INT_MAX) {
+            continue;
+        }
+        int n_pairs = (int)(last - first);
+        Pairs *pairs = PyMem_Calloc(1, sizeof(Pairs) + (size_t)n_pairs * 4 * sizeof(int));
+        if (pairs == NULL) {
+            PyErr_NoMemory();
+            return false;
+        }
+        pairs->n_pairs = n_pairs;
+        pairs->places = (int (*)[2])(pairs + 1);
+        pairs->sources = (int *)(pairs->places + n_pairs);
+        for (int i = 0; i < n_pairs; i++) {
+            pairs->places[i][0] = place_in(pairs, rows[first + i].source);
+            pairs->places[i][1] = place_in(pairs, rows[first + i].other);
+        }
+        if (pairs->n_sources > PAIRED_SOURCES) {
+            PyMem_Free(pairs);
+        }
+        else {
+            rows[first].pairs = pairs;
+        }
+        first = last - 1;
+    }
+    return true;
+}
+
 static bool parse(GuardTree *tree, PyObject *sources, PyObject *guards)
 {
     tree->n_sources = (int)PyTuple_GET_SIZE(sources);
@@ -346,7 +399,7 @@ static bool parse(GuardTree *tree, PyObject *sources, PyObject *guards)
         }
         ready = tree->guards[i].ready;
     }
-    return true;
+    return pair_up(tree->guards, tree->n_guards);
 }
 
 /* ---- the type ------------------------------------------------------------------------------- */
@@ -394,6 +447,7 @@ static void tree_dealloc(GuardTree *tree)
     tree_clear(tree);
     for (Py_ssize_t i = 0; i < tree->n_guards; i++) {
         bcjit_relation_free(tree->guards[i].relation);
+        PyMem_Free(tree->guards[i].pairs);
     }
     PyMem_Free(tree->guards);
     PyMem_Free(tree->sources);

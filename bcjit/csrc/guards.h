@@ -74,6 +74,13 @@ typedef struct {
     Instruction *instructions;
 } RelationProgram;
 
+/* Pairs of arrays, of which each is in several. */
+typedef struct Pairs {
+    int n_sources, n_pairs;
+    int *sources;
+    int (*places)[2];           /* of each pair, in sources */
+} Pairs;
+
 enum dtype_class { DTYPE_UNIQUE, DTYPE_NUMBER, DTYPE_COMPARED };
 
 typedef struct {
@@ -84,6 +91,7 @@ typedef struct {
     PyObject *payload;
     Py_hash_t hash;             /* of the payload, where it is a key */
     int other;                  /* SAME_OBJECT, OVERLAP: the other source */
+    struct Pairs *pairs;        /* OVERLAP: of this row and those behind it, which are checked together; or NULL */
     bool has_integer;           /* EQUALS: the payload is an int that fits */
     int64_t integer;
     int type_num;               /* ARRAY */
@@ -204,6 +212,9 @@ static inline Py_ssize_t bcjit_array_size(PyObject *value, Py_ssize_t axis)
     return PyArray_DIM((PyArrayObject *)value, (int)axis);
 }
 bool bcjit_arrays_overlap(PyObject *left, PyObject *right, bool expected);
+/* How many of the pairs from a row on hold before one does not. */
+int bcjit_pairs_hold(const Pairs *pairs, const GuardRow *rows, const Slot *slots);
+enum { PAIRED_SOURCES = 64 };   /* with more of them pairs are checked one by one */
 bool bcjit_keys_hold(PyObject *value, PyObject *keys);
 
 /* guard_relation.c */

@@ -11,6 +11,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+import numpy as np
+
 import bcjit.symbolic_vm.break_reasons as because
 from bcjit import ops
 from bcjit.dims import Expr, Relation, maximum, minimum
@@ -270,8 +272,9 @@ def _sum(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
 
 
 def _may_be_float(vm: Machine, item: SymValue) -> bool:
-    # Python 3.12 and later add floats with compensation, and only among themselves.
-    return issubclass(pytype_of(vm, item), float | complex)
+    # Python 3.12 and later add floats with compensation, and only among themselves: NumPy's are none to it.
+    pytype = pytype_of(vm, item)
+    return issubclass(pytype, float | complex) and not issubclass(pytype, np.generic)
 
 
 @builtin(isinstance)

@@ -249,6 +249,19 @@ def _next_zip(vm: Machine, it: SymIterator, given: int) -> SymValue | None:
     return SymTuple(None, tuple(items)) if items else None
 
 
+def _next_strict_zip(vm: Machine, it: SymIterator, given: int) -> SymValue | None:
+    items: list[SymValue] = []
+    for place, part in enumerate(it.parts):
+        item = step(vm, part)
+        if item is None:
+            # Where the first one ends, the others have to.
+            if place or any(step(vm, other) is not None for other in it.parts[1:]):
+                break_graph(because.WOULD_RAISE, "zip of arguments of different lengths")
+            return None
+        items.append(item)
+    return SymTuple(None, tuple(items)) if items else None
+
+
 def _next_enumerate(vm: Machine, it: SymIterator, given: int) -> SymValue | None:
     item = step(vm, it.parts[0])
     return None if item is None else SymTuple(None, (Known(None, given), item))
@@ -306,6 +319,7 @@ _STEPS: Final = {
     "items": _next_item,
     "keys": _next_key,
     "zip": _next_zip,
+    "strict zip": _next_strict_zip,
     "enumerate": _next_enumerate,
     "map": _next_map,
     "filter": _next_filter,
@@ -356,9 +370,10 @@ def _next(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
 @builtin(zip)
 def _zip(vm: Machine, args: Args, kwargs: Kwargs) -> SymValue:
     strict = vm.realize(kwargs.get("strict", Known(None, False)))
-    if not (set(kwargs) <= {"strict"} and isinstance(strict, Known) and strict.value is False):
+    if not (set(kwargs) <= {"strict"} and isinstance(strict, Known) and type(strict.value) is bool):
         break_graph(because.NO_RULE, "zip with keywords")
-    return _made(vm, "zip", zip, tuple(get_iter(vm, arg) for arg in args))
+    kind = "strict zip" if strict.value else "zip"
+    return _made(vm, kind, zip, tuple(get_iter(vm, arg) for arg in args))
 
 
 @builtin(enumerate)
@@ -419,7 +434,7 @@ def _ends_for_good(value: SymValue) -> bool:
     if not isinstance(value, SymIterator) or value.kind in _OVER_ITEMS:
         return is_iterator(value)
     iterators = value.parts[1:] if value.kind in ("map", "filter") else value.parts
-    if value.kind in ("zip", "map") and len(iterators) > 1:
+    if value.kind in ("zip", "strict zip", "map") and len(iterators) > 1:
         return False
     return all(map(_ends_for_good, iterators))
 

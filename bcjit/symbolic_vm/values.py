@@ -248,7 +248,7 @@ class SymIterator(SymValue):
     """An iterator made in the frame. Its contents in the heap are an `IteratorState`.
 
     What `parts` are depends on `kind`: of "items" the iterable; of "keys" a dict and the keys it had; of "reversed" a
-    sequence and its length then; of "zip", "enumerate" and "chain" iterators; of "map" and "filter" the function, then
+    sequence and its length then; of "zip", "strict zip", "enumerate" and "chain" iterators; of "map" and "filter" the function, then
     iterators.
     """
 

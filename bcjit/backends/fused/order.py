@@ -8,7 +8,7 @@ import numpy as np
 
 from bcjit.backends.fused.calls import array_meta, array_shape, elementwise
 from bcjit.dims import Dim, Expr, product
-from bcjit.fx_graph import Graph, Node
+from bcjit.fx_graph import Graph, Node, NodeKind
 from bcjit.fx_graph.elision import COMMUTED, LEAST, ever_swaps
 from bcjit.meta import ArrayMeta, ScalarMeta
 
@@ -133,7 +133,7 @@ def count_bytes(node: Node) -> bool | Expr:
 def has_known_size(graph: Graph, node: Node) -> bool:
     """Whether the shape of an array can be told from the inputs."""
     return all(
-        graph.symbols.get(symbol, (None,))[0] in graph.inputs
+        symbol in graph.symbols and graph.symbols[symbol][0].kind is NodeKind.INPUT
         for dim in array_shape(node)
         if isinstance(dim, Expr)
         for symbol in dim.symbols()

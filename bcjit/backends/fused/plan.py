@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Container, Iterator, Mapping
-from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from bcjit.backends.fused.buffer import Buffer
 from bcjit.backends.fused.calls import (
     array_meta,
     array_shape,
@@ -41,7 +41,7 @@ from bcjit.fx_graph import Node, NodeKind, maker
 from bcjit.fx_graph.blocks import UNIT
 from bcjit.fx_graph.buffers import Plan, Run, Scratch, Stored
 from bcjit.fx_graph.elision import LEAST
-from bcjit.records import dataclass, replace
+from bcjit.records import replace
 
 if TYPE_CHECKING:
     from bcjit.fx_graph import Graph
@@ -53,15 +53,6 @@ __all__ = ["BufferPlanner"]
 _WITHOUT_RUNS: Final = 4
 
 _AT_THE_END: Final = 1 << 60
-
-
-@dataclass(slots=True, eq=False)
-class _Buffer:
-    """Arrays that are in one memory after one another."""
-
-    key: Key
-    arrays: list[Array] = field(default_factory=list)
-    leaving: bool = False
 
 
 class BufferPlanner:
@@ -194,7 +185,7 @@ class BufferPlanner:
 
     def _calls(
         self,
-        buffers: list[_Buffer],
+        buffers: list[Buffer],
         run_of: Container[Node],
         orders: Mapping[Node, bool | None],
         main: tuple[Dim, ...],
@@ -286,7 +277,7 @@ def _small_call(node: Node) -> Stored:
 
 
 def _add_masks(
-    calls: dict[Node, Stored], scratch: list[_Buffer], masked: list[tuple[Array, list[Array]]]
+    calls: dict[Node, Stored], scratch: list[Buffer], masked: list[tuple[Array, list[Array]]]
 ) -> None:
     numbers = {one: n for n, buffer in enumerate(scratch) for one in buffer.arrays}
     for mask, users in masked:
@@ -316,11 +307,11 @@ def _stays(node: Node, kept: Collection[Node]) -> tuple[list[Node], bool] | None
     return members, leaves
 
 
-def _leaving(arrays: dict[Node, Array], taken: set[Node]) -> Iterator[_Buffer]:
+def _leaving(arrays: dict[Node, Array], taken: set[Node]) -> Iterator[Buffer]:
     """Yield a buffer for each array that leaves, with those on the way to it that can be in its memory before."""
     for last in sorted(arrays.values(), key=lambda one: -one.made):
         if last.leaves:
-            yield _Buffer(last.key, _chain(last, arrays, taken), leaving=True)
+            yield Buffer(last.key, leaving=True, arrays=_chain(last, arrays, taken))
 
 
 def _chain(last: Array, arrays: dict[Node, Array], taken: set[Node]) -> list[Array]:
@@ -347,17 +338,20 @@ def _scratch(
     run_of: Container[Node],
     taken: set[Node],
     masks: list[Array],
-) -> list[_Buffer]:
+) -> list[Buffer]:
     """Return as few buffers as are needed for the arrays that are not taken, and for masks."""
-    found: list[_Buffer] = []
+    found: list[Buffer] = []
+    of_key: dict[Key, list[Buffer]] = {}
 
     def place(key: Key, group: list[Array]) -> None:
-        free = (b for b in found if b.key == key and all(_is_free(places, b, one) for one in group))
-        home = next(free, None)
+        buffers = of_key.setdefault(key, [])
+        home = next((b for b in buffers if all(b.is_free(places, one) for one in group)), None)
         if home is None:
-            home = _Buffer(key)
+            home = Buffer(key)
             found.append(home)
-        home.arrays += group
+            buffers.append(home)
+        for one in group:
+            home.add(one)
 
     left = [one for one in arrays.values() if one.node not in taken]
     left.sort(key=lambda one: (_depth(places, one.graph), one.made))
@@ -383,26 +377,3 @@ def _is_computed_number(node: Node) -> bool:
 
 def _depth(places: Places, graph: Graph) -> int:
     return sum(1 for _ in places.chain(graph))
-
-
-def _is_free(places: Places, buffer: _Buffer, one: Array) -> bool:
-    """Whether nothing in a buffer is needed while an array is."""
-    return not any(_meet(places, one, other) for other in buffer.arrays)
-
-
-def _follows(one: Array, read: int) -> bool:
-    """Whether an array is made while another one, which is read last at an index, is needed."""
-    return one.made < read or (one.made == read and not one.over)
-
-
-def _meet(places: Places, one: Array, other: Array) -> bool:
-    """Whether two arrays are needed at one moment."""
-    if one.graph is other.graph:
-        return _follows(one, other.read) and _follows(other, one.read)
-    for outer, inner in ((one, other), (other, one)):
-        graph = inner.graph
-        while graph in places.around:
-            around, graph = places.around[graph]
-            if graph is outer.graph:
-                return outer.made < places.where[around][1] < outer.read
-    return False  # on two sides of a branch, or in two loops
