@@ -72,6 +72,16 @@ def test_bounds_that_are_known_when_the_kernel_runs():
         picked(x, 9)
 
 
+def test_rolled_axes():
+    x, y = values((6, 40), np.float64), values((3, 4, 7), np.float64)
+    check(lambda x: np.abs(np.roll(x, 1, 0) - x).max(), x, kernels=1)
+    check(lambda x: (np.roll(x, -3, axis=-1) * x).mean(axis=-1), x, kernels=1)
+    check(lambda x: (np.roll(x, (1, 50), (0, 1)) * x).sum(axis=0), x, kernels=1)
+    check(lambda x: np.roll(x[:, 1:], 2, 1).sum(axis=1), x, kernels=1)
+    check(lambda y: (np.roll(y, 1, 1) * y).sum(axis=(1, 2)), y, kernels=1)
+    check(lambda y: (np.roll(np.roll(y, 2, -1), -1, -2) * y).sum(axis=0), y, kernels=1)
+
+
 AXES = ((0, 2), (0, 3), (1, 3), (0, 2, 3), (0, 1, 3))
 
 

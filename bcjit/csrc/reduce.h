@@ -118,6 +118,8 @@ typedef struct {
     npy_intp outer, step, inner, itemsize;
     bool outer_merges, step_merges, inner_merges;
     npy_intp strides[REDUCE_DIMS];          /* of all axes, as `dims` has them */
+    bool is_rolled;                         /* each of these begins with the element of this index, and goes on with its first */
+    npy_intp firsts[REDUCE_DIMS];
     char *buffer;                           /* a block of it */
     const char *filled_from;
     npy_intp filled;
@@ -150,15 +152,17 @@ typedef struct {
 
 /* reduce_shapes.c: what the arrays are to a run; false: not what the kernel is for. */
 bool reduce_set_shapes(ReduceRun *run, PyObject *const *args);
-/* Where something is along some axes, the last of which goes fastest, after so many elements. */
-static inline npy_intp reduce_offset(const npy_intp *dims, const npy_intp *strides, int n, npy_intp at)
+/* Where something is along some axes, the last of which goes fastest, after so many elements. `firsts` may be NULL. */
+static inline npy_intp reduce_offset(const npy_intp *dims, const npy_intp *strides, const npy_intp *firsts,
+                                     int n, npy_intp at)
 {
     npy_intp found = 0;
-    for (int axis = n - 1; axis > 0; axis--) {
-        found += at % dims[axis] * strides[axis];
+    for (int axis = n - 1; axis >= 0; axis--) {
+        npy_intp here = at % dims[axis] + (firsts == NULL ? 0 : firsts[axis]);
+        found += (here < dims[axis] ? here : here - dims[axis]) * strides[axis];
         at /= dims[axis];
     }
-    return n > 0 ? found + at * strides[0] : 0;
+    return found;
 }
 
 /* reduce_run.c: computes all of a run. */

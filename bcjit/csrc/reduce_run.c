@@ -234,8 +234,8 @@ static npy_intp result_at(const ReduceRun *run, npy_intp outer, npy_intp start)
         return outer * run->reduced + start;
     }
     int n = run->n_outer;
-    return reduce_offset(run->dims, run->result_strides, n, outer) +
-           reduce_offset(run->dims + n, run->result_strides + n, run->n_reduced, start);
+    return reduce_offset(run->dims, run->result_strides, NULL, n, outer) +
+           reduce_offset(run->dims + n, run->result_strides + n, NULL, run->n_reduced, start);
 }
 
 /* Row `row` of a tile that begins at `outer`, from element `start` on. */
@@ -254,32 +254,26 @@ static char *row_of(const ReduceRun *run, const ReduceArray *array, npy_intp out
 {
     return array->data + (array->outer_merges
                               ? outer * array->outer
-                              : reduce_offset(run->dims, array->strides, run->n_outer, outer));
+                              : reduce_offset(run->dims, array->strides, array->firsts, run->n_outer, outer));
 }
 
-/* Copies n elements of some axes, the last of which goes fastest, from one on. */
-static void gather(char *to, const char *from, const npy_intp *dims, const npy_intp *strides, int ndim,
-                   npy_intp start, npy_intp n, npy_intp size)
+/* Copies n elements of some axes of an operand, the last of which goes fastest, from one on. */
+static void gather(const ReduceRun *run, const ReduceArray *array, int first, int n_axes, const char *from,
+                   npy_intp start, npy_intp n, char *to)
 {
-    npy_intp at[REDUCE_DIMS];
-    int last = ndim - 1;
-    for (int axis = last; axis >= 0; axis--) {
-        at[axis] = start % dims[axis];
-        start /= dims[axis];
-        from += at[axis] * strides[axis];
-    }
+    const npy_intp *dims = run->dims + first, *strides = array->strides + first, *firsts = array->firsts + first;
+    int last = n_axes - 1;
+    npy_intp size = dims[last];
     while (n > 0) {
-        npy_intp rest = dims[last] - at[last], here = rest < n ? rest : n;
-        copy_strided(to, from, strides[last], here, size);
-        to += here * size;
-        n -= here;
-        from += here * strides[last];
-        at[last] += here;
-        for (int axis = last; axis > 0 && at[axis] == dims[axis]; axis--) {
-            from += strides[axis - 1] - at[axis] * strides[axis];
-            at[axis] = 0;
-            at[axis - 1]++;
-        }
+        npy_intp at = start % size, here = at + firsts[last];
+        const char *row = from + reduce_offset(dims, strides, firsts, last, start / size);
+        here -= here < size ? 0 : size;
+        npy_intp count = size - (at > here ? at : here);
+        count = count < n ? count : n;
+        copy_strided(to, row + here * strides[last], strides[last], count, array->itemsize);
+        to += count * array->itemsize;
+        start += count;
+        n -= count;
     }
 }
 
@@ -287,8 +281,7 @@ static void gather(char *to, const char *from, const npy_intp *dims, const npy_i
 static char *row_block(const ReduceRun *run, ReduceArray *array, char *from, npy_intp start, npy_intp n)
 {
     if (!array->step_merges) {
-        gather(array->buffer, from, run->dims + run->n_outer, array->strides + run->n_outer,
-               run->n_reduced, start, n, array->itemsize);
+        gather(run, array, run->n_outer, run->n_reduced, from, start, n, array->buffer);
         return array->buffer;
     }
     from += start * array->step;
@@ -601,7 +594,8 @@ static char *slab_row(const Step *step, const ReduceArray *array, npy_intp row)
     int n = run->n_outer;
     return row_of(run, array, step->outer) +
            (array->step_merges ? row * array->step
-                               : reduce_offset(run->dims + n, array->strides + n, run->n_reduced, row));
+                               : reduce_offset(run->dims + n, array->strides + n, array->firsts + n,
+                                               run->n_reduced, row));
 }
 
 /* Whether rows [row, row + n_rows) of the columns of a tile lie side by side. */
@@ -632,8 +626,7 @@ static char *column_block(const Step *step, ReduceArray *array, npy_intp row, np
             copy_strided(to, from + step->column * array->inner, array->inner, width, array->itemsize);
         }
         else {
-            gather(to, from, run->dims + inner, array->strides + inner, run->n_inner, step->column, width,
-                   array->itemsize);
+            gather(run, array, inner, run->n_inner, from, step->column, width, to);
         }
     }
     array->filled_from = repeats ? from : NULL;

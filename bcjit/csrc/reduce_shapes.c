@@ -165,9 +165,14 @@ static void set_axes(ReduceRun *run, int *axes)
 }
 
 /* What one axis of sizes and strides, outermost first, is as one axis; false: it is none. */
-static bool merged(const npy_intp *dims, const npy_intp *strides, int n, npy_intp *stride)
+static bool merged(const npy_intp *dims, const npy_intp *strides, const npy_intp *firsts, int n, npy_intp *stride)
 {
     *stride = n > 0 ? strides[n - 1] : 0;
+    for (int axis = 0; axis < n; axis++) {
+        if (firsts[axis] != 0) {
+            return false;
+        }
+    }
     for (int axis = n - 1; axis > 0; axis--) {
         if (strides[axis - 1] != strides[axis] * dims[axis]) {
             return false;
@@ -184,12 +189,19 @@ static void set_operand(ReduceRun *run, int i, const KernelView *view, const int
     operand->itemsize = run->kernel->operands[i].from.itemsize;
     operand->filled_from = NULL;
     operand->filled = 0;
+    operand->is_rolled = view->is_rolled;
     for (int k = 0; k < inner + run->n_inner; k++) {
         operand->strides[k] = stride_of(run, view, axes[k]);
+        operand->firsts[k] = 0;
+        if (view->is_rolled && operand->strides[k] != 0) {
+            operand->firsts[k] = view->firsts[axes[k] - (run->kernel->ndim - view->ndim)];
+        }
     }
-    operand->outer_merges = merged(run->dims, operand->strides, run->n_outer, &operand->outer);
-    operand->step_merges = merged(run->dims + reduced, operand->strides + reduced, run->n_reduced, &operand->step);
-    operand->inner_merges = merged(run->dims + inner, operand->strides + inner, run->n_inner, &operand->inner);
+    operand->outer_merges = merged(run->dims, operand->strides, operand->firsts, run->n_outer, &operand->outer);
+    operand->step_merges = merged(run->dims + reduced, operand->strides + reduced, operand->firsts + reduced,
+                                  run->n_reduced, &operand->step);
+    operand->inner_merges = merged(run->dims + inner, operand->strides + inner, operand->firsts + inner,
+                                   run->n_inner, &operand->inner);
 }
 
 /* In how many elements at a time NumPy folds what no other axis divides: all of it where that is one axis; else it goes through a
@@ -252,6 +264,7 @@ static bool set_pieces(ReduceRun *run)
             if (fold->kind != FOLD_FLOAT64 && fold->kind != FOLD_FLOAT32 && fold->kind != FOLD_WHOLE) {
                 continue;                   /* in any pieces */
             }
+            operand = operand != NULL && operand->is_rolled ? NULL : operand; /* a copy */
             npy_intp found = pieces_of(run, operand, fold->cast_of != CAST_NONE);
             found = found > run->segment ? run->segment : found;
             if (found == 0 || (pieces != 0 && pieces != found)) {

@@ -169,7 +169,9 @@ class _Kernel:
     ) -> _Kernel | None:
         """Return the kernel of a group, None where it has more of something than a kernel can have."""
         write = None if group.write is None else write_of(group.write.node)
-        views = {node: view for node in group.views if (view := view_of(node)) is not None}
+        views = {
+            node: view for node in group.views if (view := view_of(node, copies=True)) is not None
+        }
         inside = {*group.nodes, *(node for view in views.values() for node in view.nodes)}
         calls = [node for node in graph.nodes if node in inside]
         returned = (*group.results, *group.handed)
@@ -231,7 +233,9 @@ class _Kernel:
         cls, graph: Graph, group: ReduceGroup, moved: dict[Node, Node], *, fast: bool
     ) -> _Kernel | None:
         """Return the kernel of a group with reductions, None where there is none."""
-        views = {node: view for node in group.views if (view := view_of(node)) is not None}
+        views = {
+            node: view for node in group.views if (view := view_of(node, copies=True)) is not None
+        }
         inside = {*group.nodes, *(node for view in views.values() for node in view.nodes)}
         calls = [node for node in graph.nodes if node in inside]
         taken = extract(graph, calls, group.results)
@@ -369,7 +373,9 @@ class _Kernel:
         queue = list(self.group.views)
         while queue:
             node = queue.pop()
-            if node.users or node in graph.keep or node in read_from or view_of(node) is None:
+            if node.users or node in graph.keep or node in read_from:
+                continue
+            if view_of(node, copies=True) is None:
                 continue
             queue += [one for one in node.uses() if one in graph.nodes]
             graph.erase(node)

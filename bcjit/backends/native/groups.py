@@ -6,7 +6,7 @@ them. A group is computed where its last operand is there: what fails between tw
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from bcjit.backends.native.program import can_compute
@@ -107,7 +107,7 @@ def _of_run(
             items[node] = item
             shapes[node] = shape_of(node, equal)
     place = {node: i for i, node in enumerate(run)}
-    views = views_among(items, place)
+    views = views_among(items, place, graph.keep)
     of: dict[Node, int] = {}  # group of each call
     members: list[list[Node]] = []
     takes: list[set[Node]] = []  # what the calls of each group use
@@ -209,14 +209,18 @@ def _are_one(
     return waiting.can_unite(group[0], other[0])
 
 
-def views_among(nodes: Iterable[Node], place: dict[Node, int]) -> dict[Node, View]:
+def views_among(
+    nodes: Collection[Node], place: dict[Node, int], keep: Collection[Node]
+) -> dict[Node, View]:
     """Return the operands that a kernel can make itself.
 
-    What may fail, and elements, which are read when the call is made, must be of the same stretch.
+    What may fail or copy, and elements, which are read when the call is made, must be of the same stretch. What copies is left alone if
+    something else needs it too.
     """
     found: dict[Node, View] = {}
     for operand in dict.fromkeys(used for node in nodes for used in node.uses()):
-        view = view_of(operand)
+        alone = operand not in keep and all(user in nodes for user in operand.users)
+        view = view_of(operand, copies=alone)
         if view is not None and all(
             node in place or (node.alias == "view" and not node.can_fail) for node in view.nodes
         ):

@@ -116,7 +116,7 @@ class _Grouping:
             if self._is_used(node) and (found := traced_reduction(node)) is not None
         }
         if reductions:
-            self.views = views_among(self.run, self.place)
+            self.views = views_among(self.run, self.place, self.graph.keep)
         for node in self.run if reductions else ():
             used = {one for one in used_by(node, self.graph) if one in self.place}
             self.waiting.add(node, used)
