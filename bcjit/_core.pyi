@@ -78,7 +78,7 @@ class Kernel:
     def __call__(self, *args: object) -> object: ...
 
 class ReduceKernel:
-    """A `Kernel` with reductions, of ``n_axes`` axes from ``first_axis`` on of arrays with ``ndim``; see bcjit/csrc/reduce.h.
+    """A `Kernel` with reductions of some axes of arrays with ``ndim``; see bcjit/csrc/reduce.h.
 
     NumPy folds a row ``pieces`` elements at a time. The argument -1 of a scalar is how many elements a result is made of, -2 one less.
 
@@ -93,10 +93,9 @@ class ReduceKernel:
         n_arguments: int,
         n_fallback: int,
         ndim: int,
-        first_axis: int,
-        n_axes: int,
+        axes: tuple[int, ...],
         pieces: int,
-        operands: tuple[tuple[int, int, bool], ...],
+        operands: tuple[tuple[int, int, tuple[int, ...], bool], ...],
         scalars: tuple[tuple[int, int, bool], ...],
         bigs: tuple[tuple[int, int], ...],
         smalls: tuple[int, ...],

@@ -240,3 +240,70 @@ def test_axes_of_one_element_in_fortran_order() -> None:
 
     for dtype in (np.int8, np.float64):
         check(halves, (np.zeros((2, 1, 3), dtype, order="F"),))
+
+
+def laplacian(u: Array) -> Array:
+    return np.roll(u, 1, 0) + np.roll(u, -1, axis=0) + np.roll(u, 1, -1) - 3.0 * u
+
+
+def rolled(u: Array, n: int) -> Any:
+    return np.roll(u[1:], n, 0) * 2 + u[1:], np.roll(np.roll(u, 5, 1), (n, 2), axis=(0, 1)) - 1
+
+
+def rolled_row(u: Array, n: int) -> Any:
+    return np.roll(u[0], n) + u, np.roll(u[0], shift=-n) * 2
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "step", "reversed", "one row"])
+def test_rolled_axes_are_no_copies(layout: str) -> None:
+    u = grid(6, 10)
+    u = {"F": np.asfortranarray(u), "step": u[:, ::2], "reversed": u[::-1], "one row": u[:1]}.get(
+        layout, u
+    )
+    made = check(laplacian, (u,))
+    assert "roll" not in made.source
+    assert all(kernel.fell_back == 0 for kernel in made.kernels) or layout == "one row"
+    made = check(rolled, (grid(6, 10), 1), (grid(6, 10), -9), (u, 4), (u, 0))
+    assert "roll" not in made.source
+    made = check(rolled_row, (u, 1), (u, -3))
+    assert "roll" not in made.source
+
+
+def test_rolled_axes_of_more_than_a_block() -> None:
+    for shape in ((3, 1500), (1500, 3), (40, 2, 30)):
+        u = np.arange(np.prod(shape), dtype=float).reshape(shape)
+        check(laplacian, (u,))
+
+
+def test_what_repeats_is_rolled_by_numpy() -> None:
+    check(laplacian, (np.broadcast_to(grid(1, 10), (4, 10)),), (grid(0, 3),))
+
+
+def test_a_rolled_copy_that_something_else_needs_is_made() -> None:
+    def both(u: Array) -> Any:
+        moved = np.roll(u, 1, 0)
+        return moved, moved * 2 + u
+
+    made = check(both, (grid(6, 10),))
+    assert "roll" in made.source
+    first, _ = bcjit.compile(both, backend=made)(grid(6, 10))
+    assert first.flags.owndata
+
+
+def test_what_is_written_after_a_roll_does_not_show() -> None:
+    def stored(u: Array) -> Array:
+        moved = np.roll(u, 1, 0)
+        u[1:] = moved[1:] * 0.5
+        u *= 2.0
+        return moved + u
+
+    for _ in range(2):
+        given, expected = grid(6, 10), grid(6, 10)
+        same(bcjit.compile(stored, backend=Recorder())(given), stored(expected))
+        same(given, expected)
+
+
+def test_shifts_that_numpy_spreads_are_left_to_it() -> None:
+    check(lambda u: np.roll(u, 1, axis=(0, 1)) * 2, (grid(6, 10),))
+    check(lambda u: np.roll(u, 3) * 2, (grid(6, 10),))
+    check(lambda u: np.roll(u, 3, axis=None) * 2, (grid(1, 10)[0],))

@@ -77,6 +77,8 @@ typedef struct {
     char *data;
     npy_intp itemsize;
     npy_intp strides[MAX_DIMS];             /* of the merged axes, 0 where it is repeated */
+    bool is_rolled;                         /* each axis begins with the element of this index, and goes on with its first */
+    npy_intp firsts[MAX_DIMS];
     bool whole;                             /* its elements lie side by side in the order of the run */
     npy_intp period;                        /* the elements of a block repeat after so many; 0: not */
     char *buffer;                           /* a block of it, where it is not whole */
@@ -151,11 +153,45 @@ static char *step_on(const Run *run, const Operand *operand, char *place, npy_in
     return place;
 }
 
+/* The same where axes are rolled: from one place at which the last of them begins anew to the next. */
+static void gather_rolled(const Run *run, const Operand *operand, npy_intp start, npy_intp n, char *to)
+{
+    npy_intp at[MAX_DIMS];
+    int last = run->ndim - 1;
+    npy_intp size = run->dims[last], stride = operand->strides[last];
+    find_element(run, operand, start, at);
+    while (n > 0) {
+        const char *row = operand->data;
+        for (int axis = 0; axis < last; axis++) {
+            npy_intp here = at[axis] + operand->firsts[axis];
+            row += (here < run->dims[axis] ? here : here - run->dims[axis]) * operand->strides[axis];
+        }
+        while (n > 0 && at[last] < size) {
+            npy_intp first = at[last] + operand->firsts[last];
+            first -= first < size ? 0 : size;
+            npy_intp here = size - (first > at[last] ? first : at[last]);
+            here = here < n ? here : n;
+            copy_strided(to, row + first * stride, stride, here, operand->itemsize);
+            to += here * operand->itemsize;
+            at[last] += here;
+            n -= here;
+        }
+        for (int axis = last; axis > 0 && at[axis] == run->dims[axis]; axis--) {
+            at[axis] = 0;
+            at[axis - 1]++;
+        }
+    }
+}
+
 /* Copies elements [start, start + n) of a run, in its order, side by side. */
 static void gather(const Run *run, const Operand *operand, npy_intp start, npy_intp n, char *to)
 {
     npy_intp at[MAX_DIMS];
     int last = run->ndim - 1;
+    if (operand->is_rolled) {
+        gather_rolled(run, operand, start, n, to);
+        return;
+    }
     char *from = find_element(run, operand, start, at);
     while (n > 0) {
         npy_intp rest = run->dims[last] - at[last], here = rest < n ? rest : n;
@@ -473,7 +509,7 @@ static bool is_apart(const Run *run)
     const Operand *to = &run->operands[run->n_operands];
     for (int i = 0; i < run->n_operands; i++) {
         const Operand *from = &run->operands[i];
-        bool same = from->data == to->data && from->itemsize == to->itemsize;
+        bool same = from->data == to->data && from->itemsize == to->itemsize && !from->is_rolled;
         const char *low[2] = {from->data, to->data};
         const char *high[2] = {from->data + from->itemsize, to->data + to->itemsize};
         for (int axis = 0; axis < run->ndim; axis++) {
@@ -675,11 +711,14 @@ static int set_strides(Run *run, const KernelView *view, Operand *operand, int n
     int missing = ndim - view->ndim;
     npy_intp before = NPY_MAX_INTP;
     operand->data = view->data;
+    operand->is_rolled = view->is_rolled;
     for (int axis = 0; axis < ndim; axis++) {
         int from = run->order[axis] - missing;
         npy_intp stride = 0;
+        operand->firsts[axis] = 0;
         if (from >= 0 && view->dims[from] != 1) {
             stride = view->strides[from];
+            operand->firsts[axis] = view->is_rolled ? view->firsts[from] : 0;
         }
         operand->strides[axis] = stride;
         npy_intp size = stride < 0 ? -stride : stride;
@@ -704,8 +743,9 @@ static void merge_axes(Run *run, int ndim)
         bool merges = last >= 0;
         for (int i = 0; merges && i < run->n_strided; i++) {
             const npy_intp *strides = run->operands[i].strides;
-            merges = strides[last] == strides[axis] * run->dims[axis];
+            merges = strides[last] == strides[axis] * run->dims[axis] && run->operands[i].firsts[axis] == 0;
         }
+        npy_intp size = run->dims[axis];
         if (merges) {
             run->dims[last] *= run->dims[axis];
         }
@@ -713,7 +753,9 @@ static void merge_axes(Run *run, int ndim)
             run->dims[++last] = run->dims[axis];
         }
         for (int i = 0; i < run->n_strided; i++) {
-            run->operands[i].strides[last] = run->operands[i].strides[axis];
+            Operand *operand = &run->operands[i];
+            operand->strides[last] = operand->strides[axis];
+            operand->firsts[last] = merges ? operand->firsts[last] * size : operand->firsts[axis];
         }
     }
     if (last < 0) {                         /* one element */
@@ -742,7 +784,7 @@ static size_t choose_way(Run *run, bool streams)
             operand->whole = operand->whole && operand->strides[axis] == expected;
             expected *= run->dims[axis];
         }
-        operand->whole = operand->whole || run->total == 1;
+        operand->whole = (operand->whole && !operand->is_rolled) || run->total == 1;
         int leading = 0;
         while (leading < run->ndim && operand->strides[leading] == 0) {
             leading++;
@@ -754,7 +796,8 @@ static size_t choose_way(Run *run, bool streams)
             }
         }
         whole = whole && operand->whole;
-        rows = rows && (operand->strides[inner] == operand->itemsize || operand->strides[inner] == 0);
+        rows = rows && (operand->strides[inner] == operand->itemsize || operand->strides[inner] == 0) &&
+               !operand->is_rolled;
         alike = alike && operand->strides[inner] == operand->itemsize;
     }
     npy_intp shortest = alike ? SHORTEST_ROW : SHORT_ROW;

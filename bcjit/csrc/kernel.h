@@ -45,6 +45,8 @@ typedef struct {
     char *data;
     int ndim;
     npy_intp dims[KERNEL_DIMS], strides[KERNEL_DIMS];
+    bool is_rolled;                         /* then the first element of each axis is this one, and the last is followed by the first */
+    npy_intp firsts[KERNEL_DIMS];
 } KernelView;
 
 typedef struct {

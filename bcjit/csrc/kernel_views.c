@@ -2,8 +2,10 @@
  * array object. What is not as it was compiled for is left to NumPy. */
 #include "kernel.h"
 
+#include <string.h>
+
 /* As bcjit/backends/native/views.py has them. */
-enum { BASIC = 0, PERMUTE = 1, BROADCAST = 2 };
+enum { BASIC = 0, PERMUTE = 1, BROADCAST = 2, ROLL = 3 };
 enum { ALL = 0, NEW = 1, PICK = 2, SLICE = 3 };
 enum { START = 1, STOP = 2, STEP = 4 };
 
@@ -126,6 +128,27 @@ static int take_repeated(const npy_intp **code, PyObject *const *args, KernelVie
     return 1;
 }
 
+static int take_rolled(const npy_intp **code, PyObject *const *args, KernelView *view)
+{
+    for (npy_intp n = *(*code)++; n > 0; n--) {
+        npy_intp axis = *(*code)++, shift;
+        if (!read_value(code, args, &shift) || axis >= view->ndim) {
+            return 0;
+        }
+        npy_intp size = view->dims[axis];
+        if (size == 0 || (size > 1 && view->strides[axis] == 0)) {
+            return 0;                       /* a copy of what is repeated lies otherwise */
+        }
+        if (!view->is_rolled) {
+            memset(view->firsts, 0, sizeof(view->firsts));
+            view->is_rolled = true;
+        }
+        npy_intp first = (view->firsts[axis] - shift % size) % size;
+        view->firsts[axis] = first < 0 ? first + size : first;
+    }
+    return 1;
+}
+
 int bcjit_kernel_view(const KernelOperand *operand, PyObject *const *args, KernelView *view)
 {
     PyArrayObject *array = (PyArrayObject *)args[operand->argument];
@@ -134,6 +157,7 @@ int bcjit_kernel_view(const KernelOperand *operand, PyObject *const *args, Kerne
         return 0;
     }
     view->data = PyArray_BYTES(array);
+    view->is_rolled = false;
     for (int axis = 0; axis < view->ndim; axis++) {
         view->dims[axis] = PyArray_DIM(array, axis);
         view->strides[axis] = PyArray_STRIDE(array, axis);
@@ -144,6 +168,7 @@ int bcjit_kernel_view(const KernelOperand *operand, PyObject *const *args, Kerne
         switch (*code++) {
         case BASIC: ok = take_basic(&code, args, view); break;
         case PERMUTE: ok = take_permuted(&code, view); break;
+        case ROLL: ok = take_rolled(&code, args, view); break;
         default: ok = take_repeated(&code, args, view); break;
         }
         if (!ok) {

@@ -7,114 +7,31 @@
 
 #include <string.h>
 
-/* ---- shapes ---------------------------------------------------------------------------------- */
-
-/* What one axis of sizes and strides, outermost first, is as one axis; false: it is none. */
-static bool merged(const npy_intp *dims, const npy_intp *strides, int n, npy_intp *stride)
-{
-    npy_intp expected = 0;
-    bool any = false;
-    *stride = 0;
-    for (int axis = n - 1; axis >= 0; axis--) {
-        if (dims[axis] == 1) {
-            continue;
-        }
-        if (any && strides[axis] != expected) {
-            return false;
-        }
-        if (!any) {
-            *stride = strides[axis];
-        }
-        expected = strides[axis] * dims[axis];
-        any = true;
-    }
-    return true;
-}
-
-static bool common_shape(const ReduceKernel *kernel, PyObject *const *args, npy_intp *shape)
-{
-    int ndim = kernel->ndim;
-    for (int axis = 0; axis < ndim; axis++) {
-        shape[axis] = 1;
-    }
-    for (int i = 0; i < kernel->n_operands; i++) {
-        PyArrayObject *array = (PyArrayObject *)args[kernel->operands[i].argument];
-        if (PyArray_NDIM(array) > ndim) {
-            return false;
-        }
-        npy_intp *to = shape + ndim - PyArray_NDIM(array);
-        for (int axis = 0; axis < PyArray_NDIM(array); axis++) {
-            npy_intp size = PyArray_DIM(array, axis);
-            if (to[axis] == 1) {
-                to[axis] = size;
-            }
-            else if (size != 1 && size != to[axis]) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-/* How an operand lies; false: not in an order that all share, so that NumPy would go through it otherwise. */
-static bool set_operand(ReduceRun *run, int i, PyArrayObject *array, const npy_intp *shape)
-{
-    const ReduceKernel *kernel = run->kernel;
-    ReduceArray *operand = &run->operands[i];
-    npy_intp strides[REDUCE_DIMS], before = NPY_MAX_INTP;
-    int missing = kernel->ndim - PyArray_NDIM(array);
-    int first = kernel->first_axis, behind = first + kernel->n_axes;
-    operand->data = PyArray_BYTES(array);
-    operand->itemsize = kernel->operands[i].itemsize;
-    operand->filled_from = NULL;
-    operand->filled = 0;
-    for (int axis = 0; axis < kernel->ndim; axis++) {
-        npy_intp stride = 0;
-        if (axis >= missing && PyArray_DIM(array, axis - missing) != 1) {
-            stride = PyArray_STRIDE(array, axis - missing);
-            if (stride < 0 || stride > before) {
-                return false;
-            }
-            before = stride == 0 ? before : stride;
-        }
-        strides[axis] = stride;
-        if (kernel->operands[i].folded && stride == 0 && shape[axis] != 1) {
-            return false;
-        }
-    }
-    return merged(shape, strides, first, &operand->outer) &&
-           merged(shape + first, strides + first, kernel->n_axes, &operand->step) &&
-           merged(shape + behind, strides + behind, kernel->ndim - behind, &operand->inner);
-}
-
-/* A folded operand lies side by side along the axis that is folded, or along those that stay. */
-static bool lies_side_by_side(const ReduceRun *run, const ReduceArray *operand)
-{
-    if (run->inner > 1) {
-        return operand->inner == operand->itemsize;
-    }
-    return run->reduced == 1 || operand->step == operand->itemsize;
-}
-
 /* ---- a call ---------------------------------------------------------------------------------- */
 
-static PyArrayObject *new_result(const ReduceKernel *kernel, const Result *result, const npy_intp *shape)
+static PyArrayObject *new_result(const ReduceRun *run, const Result *result)
 {
-    npy_intp dims[REDUCE_DIMS];
+    const ReduceKernel *kernel = run->kernel;
+    npy_intp dims[REDUCE_DIMS], strides[REDUCE_DIMS], of_axes[REDUCE_DIMS];
+    npy_intp stride = PyDataType_ELSIZE(result->descr);
     int ndim = 0;
+    bool in_order = true, of_elements = result->place.space == IN_BIG;
+    for (int k = kernel->ndim - 1; k >= 0; k--) {
+        int axis = run->order[k];
+        in_order = in_order && axis == k;
+        of_axes[axis] = stride;
+        stride *= of_elements || !kernel->folds_axis[axis] ? run->shape[axis] : 1;
+    }
     for (int axis = 0; axis < kernel->ndim; axis++) {
-        bool folded = result->place.space == IN_SMALL && axis >= kernel->first_axis &&
-                      axis < kernel->first_axis + kernel->n_axes;
-        if (!folded) {
-            dims[ndim++] = shape[axis];
-        }
-        else if (result->kind == RESULT_KEEPS_DIMS) {
-            dims[ndim++] = 1;
+        bool folded = !of_elements && kernel->folds_axis[axis];
+        if (!folded || result->kind == RESULT_KEEPS_DIMS) {
+            strides[ndim] = of_axes[axis];
+            dims[ndim++] = folded ? 1 : run->shape[axis];
         }
     }
     Py_INCREF(result->descr);
-    return (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, result->descr, ndim, dims, NULL,
-                                                 NULL, 0, NULL);
+    return (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, result->descr, ndim, dims,
+                                                 in_order ? NULL : strides, NULL, 0, NULL);
 }
 
 /* A number where NumPy gives one: there is no array then. */
@@ -162,7 +79,7 @@ static size_t place_all(ReduceRun *run, char *memory)
     run->scratch = memory;
     for (int i = 0; i < kernel->n_operands; i++) {
         ReduceArray *operand = &run->operands[i];
-        bool side_by_side = run->inner > 1 ? false : operand->step == operand->itemsize;
+        bool side_by_side = run->inner == 1 && operand->step_merges && operand->step == operand->itemsize;
         if (!side_by_side) {
             TAKE(operand->buffer, REDUCE_BLOCK * operand->itemsize);
         }
@@ -228,15 +145,14 @@ static bool store_size(ReduceRun *run, int i)
 static int compute(const ReduceKernel *kernel, PyObject *const *args, PyArrayObject **results,
                    char *numbers)
 {
-    npy_intp shape[REDUCE_DIMS];
     ReduceRun run;
     for (int i = 0; i < kernel->n_operands; i++) {
-        PyObject *value = args[kernel->operands[i].argument];
+        PyObject *value = args[kernel->operands[i].from.argument];
         if (Py_TYPE(value) != &PyArray_Type) {
             return 0;
         }
         PyArrayObject *array = (PyArrayObject *)value;
-        if (PyArray_TYPE(array) != kernel->operands[i].type || !PyArray_ISALIGNED(array) ||
+        if (PyArray_TYPE(array) != kernel->operands[i].from.type || !PyArray_ISALIGNED(array) ||
             !PyArray_ISNOTSWAPPED(array)) {
             return 0;
         }
@@ -247,27 +163,13 @@ static int compute(const ReduceKernel *kernel, PyObject *const *args, PyArrayObj
             return 0;
         }
     }
-    if (!common_shape(kernel, args, shape)) {
+    run.kernel = kernel;
+    if (!reduce_set_shapes(&run, args)) {
         return 0;
     }
-    int behind = kernel->first_axis + kernel->n_axes;
-    run.kernel = kernel;
-    run.outer = PyArray_MultiplyList(shape, kernel->first_axis);
-    run.reduced = PyArray_MultiplyList(shape + kernel->first_axis, kernel->n_axes);
-    run.inner = PyArray_MultiplyList(shape + behind, kernel->ndim - behind);
     npy_intp total = run.outer * run.reduced * run.inner;
     for (int i = 0; i < kernel->n_scalars; i++) {
         if (kernel->scalars[i].argument < 0 && !store_size(&run, i)) {
-            return 0;
-        }
-    }
-    if (total == 0 || (run.inner == 1 && behind < kernel->ndim)) {
-        return 0;
-    }
-    for (int i = 0; i < kernel->n_operands; i++) {
-        PyArrayObject *array = (PyArrayObject *)args[kernel->operands[i].argument];
-        if (!set_operand(&run, i, array, shape) ||
-            (kernel->operands[i].folded && !lies_side_by_side(&run, &run.operands[i]))) {
             return 0;
         }
     }
@@ -281,7 +183,7 @@ static int compute(const ReduceKernel *kernel, PyObject *const *args, PyArrayObj
         const Result *result = &kernel->results[i];
         char *data = numbers + i * KERNEL_SCALAR_SIZE;
         if (!is_number(result)) {
-            results[i] = new_result(kernel, result, shape);
+            results[i] = new_result(&run, result);
             if (results[i] == NULL) {
                 return -1;
             }
@@ -450,9 +352,9 @@ static int read_fold(ReduceKernel *kernel, PyObject *given, Fold *fold)
 {
     PyObject *loop, *data, *initial;
     int unsure, clears;
-    if (!PyArg_ParseTuple(given, "i(ii)iO!O!Opp", &fold->kind, &fold->source.space, &fold->source.index,
+    if (!PyArg_ParseTuple(given, "i(ii)iO!O!Oppi", &fold->kind, &fold->source.space, &fold->source.index,
                           &fold->small, &PyLong_Type, &loop, &PyLong_Type, &data, &initial, &unsure,
-                          &clears)) {
+                          &clears, &fold->cast_of)) {
         return -1;
     }
     fold->loop = (PyUFuncGenericFunction)(npy_uintp)PyLong_AsVoidPtr(loop);
@@ -470,13 +372,14 @@ static int read_fold(ReduceKernel *kernel, PyObject *given, Fold *fold)
     bool in_operand = fold->source.space == IN_OPERAND;
     int limit = in_operand ? kernel->n_operands : kernel->n_bigs;
     if (PyErr_Occurred() || fold->source.index < 0 || fold->source.index >= limit || fold->small < 0 ||
-        fold->small >= kernel->n_smalls) {
+        fold->small >= kernel->n_smalls || fold->cast_of < CAST_MADE || fold->cast_of >= kernel->n_operands) {
         return wrong("fold");
     }
-    int type = in_operand ? kernel->operands[fold->source.index].type
+    int type = in_operand ? kernel->operands[fold->source.index].from.type
                           : kernel->bigs[fold->source.index].type;
     fold->source_size = itemsize_of(type);
     if (fold->kind == FOLD_POSITION) {
+        kernel->has_positions = true;
         PyArray_Descr *descr = PyArray_DescrFromType(type);
         /* `loop` says which: 1 argmax, 2 argmin. */
         PyArray_ArrFuncs *functions = PyDataType_GetArrFuncs(descr);
@@ -505,6 +408,7 @@ static int read_phases(ReduceKernel *kernel, PyObject *given)
             }
             int kind = phase->folds[k].kind;
             phase->tree = phase->tree || kind == FOLD_FLOAT64 || kind == FOLD_FLOAT32;
+            phase->in_pieces = phase->in_pieces || phase->tree || kind == FOLD_WHOLE;
         }
         if (phase->n_folds < 0) {
             return -1;
@@ -517,13 +421,16 @@ static int read_arguments(ReduceKernel *kernel, PyObject *operands, PyObject *sc
 {
     kernel->n_operands = count_of(operands, REDUCE_OPERANDS, "too many operands");
     for (int i = 0; i < kernel->n_operands; i++) {
-        ReduceOperand *operand = &kernel->operands[i];
+        KernelOperand *operand = &kernel->operands[i].from;
+        PyObject *code;
         int folded;
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(operands, i), "iip", &operand->argument, &operand->type,
-                              &folded)) {
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(operands, i), "iiO!p", &operand->argument, &operand->type,
+                              &PyTuple_Type, &code, &folded) ||
+            bcjit_kernel_read_code(operand, code) < 0) {
             return -1;
         }
-        operand->folded = folded != 0;
+        kernel->operands[i].folded = folded != 0;
+        kernel->is_plain = kernel->is_plain && operand->n_code == 0;
         operand->itemsize = itemsize_of(operand->type);
         if (operand->argument < 0 || operand->argument >= kernel->n_arguments) {
             return wrong("no such argument");
@@ -579,6 +486,8 @@ static int read_values(ReduceKernel *kernel, PyObject *bigs, PyObject *smalls, P
             return -1;
         }
         kernel->n_results = i + 1;
+        kernel->keeps_dims = kernel->keeps_dims ||
+                             (result->kind == RESULT_KEEPS_DIMS && result->place.space == IN_SMALL);
     }
     if (kernel->n_bigs < 0 || kernel->n_smalls < 0 || n < 1) {
         return wrong("values");
@@ -588,20 +497,20 @@ static int read_values(ReduceKernel *kernel, PyObject *bigs, PyObject *smalls, P
 
 static PyObject *ReduceKernel_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"fallback", "n_arguments", "n_fallback", "ndim", "first_axis", "n_axes",
-                            "pieces", "operands", "scalars", "bigs", "smalls", "phases", "results",
+    static char *names[] = {"fallback", "n_arguments", "n_fallback", "ndim", "axes", "pieces",
+                            "operands", "scalars", "bigs", "smalls", "phases", "results",
                             "checks_flags", "warns_here", NULL};
-    PyObject *fallback, *operands, *scalars, *bigs, *smalls, *phases, *results;
-    int n_arguments, n_fallback, ndim, first_axis, n_axes, checks_flags, warns_here;
+    PyObject *fallback, *axes, *operands, *scalars, *bigs, *smalls, *phases, *results;
+    int n_arguments, n_fallback, ndim, n_axes, checks_flags, warns_here;
     Py_ssize_t pieces;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OiiiiinOOOOOOip:ReduceKernel", names, &fallback,
-                                     &n_arguments, &n_fallback, &ndim, &first_axis, &n_axes, &pieces,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OiiiOnOOOOOOip:ReduceKernel", names, &fallback,
+                                     &n_arguments, &n_fallback, &ndim, &axes, &pieces,
                                      &operands, &scalars, &bigs, &smalls, &phases, &results,
                                      &checks_flags, &warns_here)) {
         return NULL;
     }
-    if (n_fallback < 0 || n_fallback > n_arguments || ndim < 1 || ndim > REDUCE_DIMS || first_axis < 0 ||
-        n_axes < 1 || first_axis + n_axes > ndim || pieces < REDUCE_BLOCK || !PyCallable_Check(fallback)) {
+    n_axes = count_of(axes, REDUCE_DIMS, "axes");
+    if (n_fallback < 0 || n_fallback > n_arguments || ndim < 1 || ndim > REDUCE_DIMS || n_axes < 1 || pieces < REDUCE_BLOCK || !PyCallable_Check(fallback)) {
         PyErr_SetString(PyExc_ValueError, "ReduceKernel: axes, pieces or fallback");
         return NULL;
     }
@@ -614,8 +523,25 @@ static PyObject *ReduceKernel_new(PyTypeObject *type, PyObject *args, PyObject *
     kernel->n_arguments = n_arguments;
     kernel->n_fallback = n_fallback;
     kernel->ndim = ndim;
-    kernel->first_axis = first_axis;
     kernel->n_axes = n_axes;
+    for (int i = 0; i < n_axes; i++) {
+        long axis = PyLong_AsLong(PyTuple_GET_ITEM(axes, i));
+        if (axis < 0 || axis >= ndim) {
+            wrong("axes");
+            Py_DECREF(kernel);
+            return NULL;
+        }
+        kernel->folds_axis[axis] = true;
+    }
+    kernel->trailing = kernel->folds_axis[ndim - 1];
+    while (!kernel->folds_axis[kernel->first_axis]) {
+        kernel->first_axis++;
+    }
+    kernel->is_plain = true;
+    for (int k = 0; k < n_axes; k++) {
+        int axis = kernel->first_axis + k;
+        kernel->is_plain = kernel->is_plain && axis < ndim && kernel->folds_axis[axis];
+    }
     kernel->pieces = pieces;
     kernel->checks_flags = (char)(checks_flags > 1 ? 2 : checks_flags != 0);
     kernel->warns_here = (char)warns_here;
@@ -657,6 +583,9 @@ static void ReduceKernel_dealloc(ReduceKernel *self)
     }
     for (int i = 0; i < self->n_scalars; i++) {
         Py_XDECREF(self->scalars[i].numpy_type);
+    }
+    for (int i = 0; i < REDUCE_OPERANDS; i++) {
+        PyMem_Free(self->operands[i].from.code);
     }
     for (int i = 0; i < REDUCE_PHASES; i++) {
         PyMem_Free(self->phases[i].big.loops);

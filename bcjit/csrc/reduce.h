@@ -37,9 +37,13 @@ enum {
     FOLD_POSITION                           /* argmax, argmin: NumPy's function over all elements at once */
 };
 
+/* Of what is folded: nothing is cast, or what is made for each element is. */
+enum { CAST_NONE = -1, CAST_MADE = -2 };
+
 typedef struct {
     int kind;
     Place source;
+    int cast_of;                            /* an operand that NumPy casts as it folds it; CAST_MADE; CAST_NONE */
     npy_intp source_size;
     int small;
     PyUFuncGenericFunction loop;
@@ -55,6 +59,7 @@ typedef struct {
     Code big, small;
     int n_folds;
     bool tree;                              /* some are sums whose order depends on the length */
+    bool in_pieces;                         /* some depend on how many elements NumPy folds at a time */
     Fold folds[REDUCE_FOLDS];
 } Phase;
 
@@ -80,8 +85,7 @@ typedef struct {
 } Result;
 
 typedef struct {
-    int argument, type;
-    npy_intp itemsize;
+    KernelOperand from;
     bool folded;                            /* itself, so that how it lies decides the order of a sum */
 } ReduceOperand;
 
@@ -89,10 +93,14 @@ typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
     PyObject *fallback;
-    int n_arguments, n_fallback, ndim, first_axis, n_axes;
+    int n_arguments, n_fallback, ndim, n_axes;
+    bool folds_axis[REDUCE_DIMS], trailing; /* whether the last axis is folded */
     npy_intp pieces;                        /* in which NumPy folds a row */
     int n_operands, n_scalars, n_bigs, n_smalls, n_phases, n_results;
     char checks_flags, warns_here, off;
+    int first_axis;
+    bool is_plain;                          /* no views, and the axes that are folded are neighbours */
+    bool has_positions, keeps_dims;         /* results of these kinds */
     bool loops;                             /* some of NumPy's run, whose flags may be those of the older unit */
     Py_ssize_t calls, fell_back;
     ReduceOperand operands[REDUCE_OPERANDS];
@@ -104,9 +112,14 @@ typedef struct {
     npy_intp scratch;                       /* of the code that needs most, with what it is padded in */
 } ReduceKernel;
 
+/* How an operand lies. Strides of axes that are one axis in it are `outer`, `step` and `inner`. */
 typedef struct {
     char *data;
-    npy_intp outer, step, inner, itemsize;  /* strides */
+    npy_intp outer, step, inner, itemsize;
+    bool outer_merges, step_merges, inner_merges;
+    npy_intp strides[REDUCE_DIMS];          /* of all axes, as `dims` has them */
+    bool is_rolled;                         /* each of these begins with the element of this index, and goes on with its first */
+    npy_intp firsts[REDUCE_DIMS];
     char *buffer;                           /* a block of it */
     const char *filled_from;
     npy_intp filled;
@@ -116,6 +129,15 @@ typedef struct {
 typedef struct {
     const ReduceKernel *kernel;
     npy_intp outer, reduced, inner;
+    int n_outer, n_reduced, n_inner;        /* axes of these, in the order of memory */
+    npy_intp dims[REDUCE_DIMS];
+    npy_intp segment;                       /* folded elements that no other axis divides */
+    npy_intp pieces[REDUCE_PHASES];         /* in which NumPy folds these */
+    bool gathers[REDUCE_PHASES];            /* some that are folded do not lie side by side */
+    bool apart;                             /* folded elements are not neighbours in results */
+    npy_intp result_strides[REDUCE_DIMS];   /* in elements */
+    int order[REDUCE_DIMS];                 /* the axes of arrays in the order of memory */
+    npy_intp shape[REDUCE_DIMS];
     npy_intp tile;                          /* rows, or columns where the inner elements stay */
     ReduceArray operands[REDUCE_OPERANDS];
     char *bigs[REDUCE_BIGS];
@@ -127,6 +149,21 @@ typedef struct {
     bool unsure;
     char scalars[KERNEL_SCALARS * KERNEL_SCALAR_SIZE];
 } ReduceRun;
+
+/* reduce_shapes.c: what the arrays are to a run; false: not what the kernel is for. */
+bool reduce_set_shapes(ReduceRun *run, PyObject *const *args);
+/* Where something is along some axes, the last of which goes fastest, after so many elements. `firsts` may be NULL. */
+static inline npy_intp reduce_offset(const npy_intp *dims, const npy_intp *strides, const npy_intp *firsts,
+                                     int n, npy_intp at)
+{
+    npy_intp found = 0;
+    for (int axis = n - 1; axis >= 0; axis--) {
+        npy_intp here = at % dims[axis] + (firsts == NULL ? 0 : firsts[axis]);
+        found += (here < dims[axis] ? here : here - dims[axis]) * strides[axis];
+        at /= dims[axis];
+    }
+    return found;
+}
 
 /* reduce_run.c: computes all of a run. */
 void reduce_run(ReduceRun *run);

@@ -11,6 +11,7 @@
 typedef struct {
     ReduceRun *run;
     const Phase *phase;
+    int p;                                  /* which phase that is */
     npy_intp outer;                         /* the first row of the tile, or the slab of the columns */
     npy_intp row;                           /* the first row of a block */
     npy_intp column;
@@ -20,7 +21,7 @@ typedef struct {
 static npy_intp size_at(const ReduceKernel *kernel, Place place)
 {
     switch (place.space) {
-    case IN_OPERAND: return kernel->operands[place.index].itemsize;
+    case IN_OPERAND: return kernel->operands[place.index].from.itemsize;
     case IN_BIG: return kernel->bigs[place.index].itemsize;
     default: return kernel->smalls[place.index].itemsize;
     }
@@ -226,6 +227,17 @@ static void store_folded(ReduceRun *run, const Fold *fold, const Partial *value,
 
 /* ---- the last axes --------------------------------------------------------------------------- */
 
+/* Where element `start` of a row is in results: folded elements may have others between them. */
+static npy_intp result_at(const ReduceRun *run, npy_intp outer, npy_intp start)
+{
+    if (!run->apart) {
+        return outer * run->reduced + start;
+    }
+    int n = run->n_outer;
+    return reduce_offset(run->dims, run->result_strides, NULL, n, outer) +
+           reduce_offset(run->dims + n, run->result_strides + n, NULL, run->n_reduced, start);
+}
+
 /* Row `row` of a tile that begins at `outer`, from element `start` on. */
 static char *big_at(const Step *step, int index, npy_intp row, npy_intp start)
 {
@@ -233,18 +245,56 @@ static char *big_at(const Step *step, int index, npy_intp row, npy_intp start)
     const Big *big = &run->kernel->bigs[index];
     npy_intp at = big->kind == BIG_BLOCK ? (row - step->row) * run->reduced
                 : big->kind == BIG_TILE  ? row * run->reduced + start
-                                         : (step->outer + row) * run->reduced + start;
+                                         : result_at(run, step->outer + row, start);
     return run->bigs[index] + at * big->itemsize;
 }
 
-static void fill_buffer(ReduceArray *array, const char *from, npy_intp stride, npy_intp n)
+/* Where a row of an operand begins. */
+static char *row_of(const ReduceRun *run, const ReduceArray *array, npy_intp outer)
 {
-    if (stride == 0 && array->filled_from == from && array->filled >= n) {
-        return;
+    return array->data + (array->outer_merges
+                              ? outer * array->outer
+                              : reduce_offset(run->dims, array->strides, array->firsts, run->n_outer, outer));
+}
+
+/* Copies n elements of some axes of an operand, the last of which goes fastest, from one on. */
+static void gather(const ReduceRun *run, const ReduceArray *array, int first, int n_axes, const char *from,
+                   npy_intp start, npy_intp n, char *to)
+{
+    const npy_intp *dims = run->dims + first, *strides = array->strides + first, *firsts = array->firsts + first;
+    int last = n_axes - 1;
+    npy_intp size = dims[last];
+    while (n > 0) {
+        npy_intp at = start % size, here = at + firsts[last];
+        const char *row = from + reduce_offset(dims, strides, firsts, last, start / size);
+        here -= here < size ? 0 : size;
+        npy_intp count = size - (at > here ? at : here);
+        count = count < n ? count : n;
+        copy_strided(to, row + here * strides[last], strides[last], count, array->itemsize);
+        to += count * array->itemsize;
+        start += count;
+        n -= count;
     }
-    copy_strided(array->buffer, from, stride, n, array->itemsize);
-    array->filled_from = stride == 0 ? from : NULL;
+}
+
+/* Elements of a row that begins at `from`, side by side. */
+static char *row_block(const ReduceRun *run, ReduceArray *array, char *from, npy_intp start, npy_intp n)
+{
+    if (!array->step_merges) {
+        gather(run, array, run->n_outer, run->n_reduced, from, start, n, array->buffer);
+        return array->buffer;
+    }
+    from += start * array->step;
+    if (array->step == array->itemsize) {
+        return from;
+    }
+    if (array->step == 0 && array->filled_from == from && array->filled >= n) {
+        return array->buffer;
+    }
+    copy_strided(array->buffer, from, array->step, n, array->itemsize);
+    array->filled_from = array->step == 0 ? from : NULL;
     array->filled = n;
+    return array->buffer;
 }
 
 static void produce_row(Step *step, npy_intp row, npy_intp start, npy_intp n)
@@ -259,11 +309,7 @@ static void produce_row(Step *step, npy_intp row, npy_intp start, npy_intp n)
             continue;
         }
         ReduceArray *array = &run->operands[place.index];
-        data[i] = array->data + (step->outer + row) * array->outer + start * array->step;
-        if (array->step != array->itemsize) {
-            fill_buffer(array, data[i], array->step, n);
-            data[i] = array->buffer;
-        }
+        data[i] = row_block(run, array, row_of(run, array, step->outer + row), start, n);
     }
     for (int i = 0; i < code->n_results; i++) {
         data[code->n_operands + i] = big_at(step, code->results[i].index, row, start);
@@ -271,13 +317,17 @@ static void produce_row(Step *step, npy_intp row, npy_intp start, npy_intp n)
     run_code(run, code, data, step->numbers, n);
 }
 
-static const char *folded_at(const Step *step, const Fold *fold, npy_intp row, npy_intp start)
+/* What is folded of a row from element `start` on: all of it where it lies side by side, else the next n elements. */
+static const char *folded_at(const Step *step, const Fold *fold, npy_intp row, npy_intp start, npy_intp n)
 {
+    ReduceRun *run = step->run;
     if (fold->source.space == IN_BIG) {
         return big_at(step, fold->source.index, row, start);
     }
-    const ReduceArray *array = &step->run->operands[fold->source.index];
-    return array->data + (step->outer + row) * array->outer + start * array->itemsize;
+    ReduceArray *array = &run->operands[fold->source.index];
+    char *from = row_of(run, array, step->outer + row);
+    return run->gathers[step->p] ? row_block(run, array, from, start, n)
+                                 : from + start * array->itemsize;
 }
 
 static bool is_by_pieces(const Fold *fold)
@@ -318,25 +368,36 @@ static void fold_long(Step *step, npy_intp row, npy_intp start, npy_intp n, Part
         }
         return;
     }
-    produce_row(step, row, start, n);
+    if (phase->big.run != NULL) {
+        produce_row(step, row, start, n);
+    }
     for (int i = 0; i < phase->n_folds; i++) {
-        if (is_by_pieces(&phase->folds[i])) {
-            fold_piece(step->run, &phase->folds[i], &values[i], folded_at(step, &phase->folds[i], row, start),
-                       start == 0, n);
+        const Fold *fold = &phase->folds[i];
+        if (is_by_pieces(fold)) {
+            fold_piece(step->run, fold, &values[i], folded_at(step, fold, row, start, n), start == 0, n);
         }
     }
+}
+
+/* How many elements from `start` on NumPy folds at once. */
+static npy_intp next_piece(const Step *step, npy_intp start)
+{
+    npy_intp rest = step->run->segment - start % step->run->segment, pieces = step->run->pieces[step->p];
+    npy_intp left = pieces - start % step->run->segment % pieces;
+    return rest < left ? rest : left;
 }
 
 /* A whole row; `code` gives its elements, or they are in memory. */
 static void fold_row(Step *step, npy_intp row, Partial *values)
 {
     const Phase *phase = step->phase;
-    npy_intp length = step->run->reduced, pieces = step->run->kernel->pieces;
-    for (npy_intp start = 0; start < length; start += pieces) {
-        npy_intp n = length - start < pieces ? length - start : pieces;
+    npy_intp n;
+    bool by_blocks = phase->big.run != NULL || step->run->gathers[step->p];
+    for (npy_intp start = 0; start < step->run->reduced; start += n) {
         Partial before[REDUCE_FOLDS];
+        n = next_piece(step, start);
         memcpy(before, values, sizeof(before));
-        if (phase->big.run != NULL) {
+        if (by_blocks) {
             fold_long(step, row, start, n, values);
         }
         for (int i = 0; i < phase->n_folds; i++) {
@@ -344,8 +405,8 @@ static void fold_row(Step *step, npy_intp row, Partial *values)
             if (!is_by_pieces(fold)) {
                 continue;
             }
-            if (phase->big.run == NULL) {
-                fold_piece(step->run, fold, &values[i], folded_at(step, fold, row, start), start == 0, n);
+            if (!by_blocks) {
+                fold_piece(step->run, fold, &values[i], folded_at(step, fold, row, start, n), start == 0, n);
             }
             if (start > 0) {
                 add_piece(fold, &values[i], &before[i]);
@@ -358,7 +419,7 @@ static void fold_whole(Step *step, const Fold *fold, npy_intp row)
 {
     ReduceRun *run = step->run;
     char *to = run->smalls[fold->small] + row * run->kernel->smalls[fold->small].itemsize;
-    const char *from = folded_at(step, fold, row, 0);
+    const char *from = folded_at(step, fold, row, 0, 0);
     if (fold->kind == FOLD_POSITION) {
         npy_intp found = 0;
         run->flags |= flags_raised();
@@ -367,11 +428,11 @@ static void fold_whole(Step *step, const Fold *fold, npy_intp row)
         return;
     }
     Partial value;
-    npy_intp pieces = run->kernel->pieces;
+    npy_intp n;
     memcpy(value.bytes, fold->initial, KERNEL_SCALAR_SIZE);
     keep_flags(run, fold);
-    for (npy_intp start = 0; start < run->reduced; start += pieces) {
-        npy_intp n = run->reduced - start < pieces ? run->reduced - start : pieces;
+    for (npy_intp start = 0; start < run->reduced; start += n) {
+        n = next_piece(step, start);
         fold_with_loop(fold, value.bytes, from + start * fold->source_size, fold->source_size,
                        start == 0, n);
     }
@@ -383,7 +444,8 @@ static bool is_flat(const ReduceRun *run, const Code *code)
     for (int i = 0; i < code->n_operands; i++) {
         if (code->operands[i].space == IN_OPERAND) {
             const ReduceArray *array = &run->operands[code->operands[i].index];
-            if (array->step != array->itemsize || array->outer != run->reduced * array->itemsize) {
+            if (!array->step_merges || !array->outer_merges || array->step != array->itemsize ||
+                array->outer != run->reduced * array->itemsize) {
                 return false;
             }
         }
@@ -397,10 +459,17 @@ static void fold_rows(Step *step, const Fold *fold, npy_intp row, npy_intp n_row
     ReduceRun *run = step->run;
     npy_intp length = run->reduced, size = run->kernel->smalls[fold->small].itemsize;
     npy_intp stride = length * fold->source_size;
-    const char *from = folded_at(step, fold, row, 0);
+    const char *from = folded_at(step, fold, row, 0, length);
     char *to = run->smalls[fold->small] + row * size;
     if (fold->source.space == IN_OPERAND) {
-        stride = run->operands[fold->source.index].outer;
+        const ReduceArray *array = &run->operands[fold->source.index];
+        if (!array->outer_merges && n_rows > 1) {
+            for (npy_intp k = 0; k < n_rows; k++) {
+                fold_rows(step, fold, row + k, 1);
+            }
+            return;
+        }
+        stride = array->outer;
     }
     if (fold->kind == FOLD_FLOAT64 && n_rows > 1 && stride % (npy_intp)sizeof(double) == 0) {
         double *sums = (double *)to;
@@ -431,13 +500,14 @@ static void rows_of_phase(Step *step, npy_intp n_rows)
     const Phase *phase = step->phase;
     const Code *code = &phase->big;
     npy_intp length = run->reduced, together;
-    bool flat = false, at_once = length <= REDUCE_BLOCK;
+    bool flat = false, at_once = !run->apart && !run->gathers[step->p];
     if (code->run == NULL) {
-        at_once = length <= run->kernel->pieces;
+        at_once = at_once && length <= run->pieces[step->p];
         together = at_once ? n_rows : 1;
     }
     else {
         set_numbers(step, 0);
+        at_once = at_once && length <= REDUCE_BLOCK;
         flat = is_flat(run, code);
         together = at_once ? REDUCE_BLOCK / length : 1;
     }
@@ -496,8 +566,8 @@ static void run_last(ReduceRun *run)
                 run->smalls[i] = run->small_results[i] + outer * kernel->smalls[i].itemsize;
             }
         }
-        for (int p = 0; p < kernel->n_phases; p++) {
-            step.phase = &kernel->phases[p];
+        for (step.p = 0; step.p < kernel->n_phases; step.p++) {
+            step.phase = &kernel->phases[step.p];
             rows_of_phase(&step, rows);
             run_small(&step, rows);
         }
@@ -512,27 +582,54 @@ static char *big_column(const Step *step, int index, npy_intp row, npy_intp widt
     const Big *big = &run->kernel->bigs[index];
     npy_intp at = big->kind == BIG_BLOCK ? 0
                 : big->kind == BIG_TILE  ? row * width
+                : run->apart             ? result_at(run, step->outer, row) + step->column
                                          : (step->outer * run->reduced + row) * run->inner + step->column;
     return run->bigs[index] + at * big->itemsize;
+}
+
+/* Where a row of the slab begins. */
+static char *slab_row(const Step *step, const ReduceArray *array, npy_intp row)
+{
+    const ReduceRun *run = step->run;
+    int n = run->n_outer;
+    return row_of(run, array, step->outer) +
+           (array->step_merges ? row * array->step
+                               : reduce_offset(run->dims + n, array->strides + n, array->firsts + n,
+                                               run->n_reduced, row));
+}
+
+/* Whether rows [row, row + n_rows) of the columns of a tile lie side by side. */
+static bool is_block(const ReduceArray *array, npy_intp n_rows, npy_intp width)
+{
+    return array->inner_merges && array->inner == array->itemsize &&
+           (n_rows == 1 || (array->step_merges && array->step == width * array->itemsize));
 }
 
 /* Rows [row, row + n_rows) of the columns of a tile, side by side. */
 static char *column_block(const Step *step, ReduceArray *array, npy_intp row, npy_intp n_rows,
                           npy_intp width)
 {
-    char *from = array->data + step->outer * array->outer + row * array->step +
-                 step->column * array->inner;
-    if (array->inner == array->itemsize && (n_rows == 1 || array->step == width * array->itemsize)) {
-        return from;
+    const ReduceRun *run = step->run;
+    int inner = run->n_outer + run->n_reduced;
+    char *from = slab_row(step, array, row);
+    bool repeats = array->step_merges && array->step == 0;
+    if (is_block(array, n_rows, width)) {
+        return from + step->column * array->itemsize;
     }
-    if (array->step == 0 && array->filled_from == from && array->filled >= n_rows) {
+    if (repeats && array->filled_from == from && array->filled >= n_rows) {
         return array->buffer;
     }
     for (npy_intp k = 0; k < n_rows; k++) {
-        copy_strided(array->buffer + k * width * array->itemsize, from + k * array->step,
-                     array->inner, width, array->itemsize);
+        char *to = array->buffer + k * width * array->itemsize;
+        from = k == 0 ? from : array->step_merges ? from + array->step : slab_row(step, array, row + k);
+        if (array->inner_merges) {
+            copy_strided(to, from + step->column * array->inner, array->inner, width, array->itemsize);
+        }
+        else {
+            gather(run, array, inner, run->n_inner, from, step->column, width, to);
+        }
     }
-    array->filled_from = array->step == 0 ? from : NULL;
+    array->filled_from = repeats ? from : NULL;
     array->filled = n_rows;
     return array->buffer;
 }
@@ -624,15 +721,25 @@ static void columns_of_phase(Step *step, npy_intp width)
     const ReduceKernel *kernel = run->kernel;
     const Phase *phase = step->phase;
     const Code *code = &phase->big;
-    npy_intp together = width == run->inner && width < REDUCE_BLOCK ? REDUCE_BLOCK / width : 1;
-    if (code->run == NULL) {
-        together = run->reduced;
+    npy_intp together = width == run->inner && width < REDUCE_BLOCK && !run->apart ? REDUCE_BLOCK / width : 1;
+    bool in_place = true;                   /* what is folded of operands lies in rows */
+    for (int i = 0; i < phase->n_folds; i++) {
+        if (phase->folds[i].source.space == IN_OPERAND) {
+            const ReduceArray *array = &run->operands[phase->folds[i].source.index];
+            in_place = in_place && array->step_merges && array->inner_merges && array->inner == array->itemsize;
+        }
     }
-    else {
+    if (code->run != NULL) {
         set_numbers(step, 0);
         for (int i = 0; i < kernel->n_smalls; i++) {
             run->spread[i].filled = 0;
         }
+    }
+    else if (in_place) {
+        together = run->reduced;
+    }
+    else {
+        together = REDUCE_BLOCK / width;
     }
     for (npy_intp row = 0; row < run->reduced; row += together) {
         npy_intp here = run->reduced - row < together ? run->reduced - row : together;
@@ -647,10 +754,14 @@ static void columns_of_phase(Step *step, npy_intp width)
                 from = big_column(step, fold->source.index, row, width);
             }
             else {
-                const ReduceArray *array = &run->operands[fold->source.index];
-                from = array->data + step->outer * array->outer + row * array->step +
-                       step->column * array->itemsize;
-                stride = array->step;
+                ReduceArray *array = &run->operands[fold->source.index];
+                if (in_place) {
+                    from = slab_row(step, array, row) + step->column * array->itemsize;
+                    stride = array->step;
+                }
+                else {
+                    from = column_block(step, array, row, here, width);
+                }
             }
             fold_columns(run, fold, from, stride, row == 0, here, width);
         }
@@ -682,8 +793,8 @@ static void run_columns(ReduceRun *run)
             for (int i = 0; i < kernel->n_operands; i++) {
                 run->operands[i].filled = 0;
             }
-            for (int p = 0; p < kernel->n_phases; p++) {
-                step.phase = &kernel->phases[p];
+            for (step.p = 0; step.p < kernel->n_phases; step.p++) {
+                step.phase = &kernel->phases[step.p];
                 columns_of_phase(&step, width);
                 run_small(&step, width);
             }

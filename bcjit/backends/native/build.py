@@ -169,7 +169,9 @@ class _Kernel:
     ) -> _Kernel | None:
         """Return the kernel of a group, None where it has more of something than a kernel can have."""
         write = None if group.write is None else write_of(group.write.node)
-        views = {node: view for node in group.views if (view := view_of(node)) is not None}
+        views = {
+            node: view for node in group.views if (view := view_of(node, copies=True)) is not None
+        }
         inside = {*group.nodes, *(node for view in views.values() for node in view.nodes)}
         calls = [node for node in graph.nodes if node in inside]
         returned = (*group.results, *group.handed)
@@ -231,8 +233,13 @@ class _Kernel:
         cls, graph: Graph, group: ReduceGroup, moved: dict[Node, Node], *, fast: bool
     ) -> _Kernel | None:
         """Return the kernel of a group with reductions, None where there is none."""
-        taken = extract(graph, group.nodes, group.results)
-        inputs = Inputs(taken.inputs, {})
+        views = {
+            node: view for node in group.views if (view := view_of(node, copies=True)) is not None
+        }
+        inside = {*group.nodes, *(node for view in views.values() for node in view.nodes)}
+        calls = [node for node in graph.nodes if node in inside]
+        taken = extract(graph, calls, group.results)
+        inputs = Inputs(taken.inputs, views)
         inputs.places |= counted(group)
         items = bound_items(group, inputs.item, lambda source: moved.get(source, source))
         if fast:
@@ -248,15 +255,14 @@ class _Kernel:
         if len(group.results) == 1:
             fallback = _single(fallback)
         target = _core.ReduceKernel(
-            fallback, len(inputs.arguments), len(taken.inputs), len(group.shape), group.axes[0],
-            len(group.axes), pieces(),
-            tuple((*row[:2], i in found.folded) for i, row in enumerate(inputs.operand_rows)),
+            fallback, len(inputs.arguments), len(taken.inputs), len(group.shape), group.axes, pieces(),
+            tuple((*row, i in found.folded) for i, row in enumerate(inputs.operand_rows)),
             tuple(inputs.number_rows), found.bigs, found.smalls, found.phases,
             tuple(
                 (place, *result_row(node, len(group.shape)))
                 for node, place in zip(group.results, found.places, strict=True)
             ),
-            found.checks_flags, all(not node.can_fail or warns_here(node) for node in group.nodes),
+            found.checks_flags, all(not node.can_fail or warns_here(node) for node in calls),
         )  # fmt: skip
         return cls(graph, group, tuple(inputs.arguments), target, found.codes)
 
@@ -364,10 +370,12 @@ class _Kernel:
         """Drop the views that nobody else needs; nothing of what they are made of is left to fail."""
         graph = self.graph
         read_from = {node for node, _ in graph.symbols.values()}
-        queue = list(self.group.views) if isinstance(self.group, Group) else []
+        queue = list(self.group.views)
         while queue:
             node = queue.pop()
-            if node.users or node in graph.keep or node in read_from or view_of(node) is None:
+            if node.users or node in graph.keep or node in read_from:
+                continue
+            if view_of(node, copies=True) is None:
                 continue
             queue += [one for one in node.uses() if one in graph.nodes]
             graph.erase(node)

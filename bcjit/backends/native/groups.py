@@ -6,7 +6,7 @@ them. A group is computed where its last operand is there: what fails between tw
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from bcjit.backends.native.program import can_compute
@@ -23,7 +23,7 @@ from bcjit.records import dataclass
 if TYPE_CHECKING:
     from bcjit.dims import Dim
 
-__all__ = ["Draft", "between_effects", "drafts", "shape_of", "used_by"]
+__all__ = ["Draft", "between_effects", "drafts", "shape_of", "taken_by", "used_by", "views_among"]
 
 # More calls would take long to compile, and there are only so many registers.
 LARGEST: Final = 128
@@ -107,7 +107,7 @@ def _of_run(
             items[node] = item
             shapes[node] = shape_of(node, equal)
     place = {node: i for i, node in enumerate(run)}
-    views = _views(items, place)
+    views = views_among(items, place, graph.keep)
     of: dict[Node, int] = {}  # group of each call
     members: list[list[Node]] = []
     takes: list[set[Node]] = []  # what the calls of each group use
@@ -117,7 +117,7 @@ def _of_run(
         waiting.add(node, used)
         if node not in items:
             continue
-        taken = _taken(node, views)
+        taken = taken_by(node, views)
         joined = _joined(node, used, of, members, takes, taken, shapes, waiting)
         if joined is None:
             of[node] = len(members)
@@ -209,14 +209,18 @@ def _are_one(
     return waiting.can_unite(group[0], other[0])
 
 
-def _views(nodes: Iterable[Node], place: dict[Node, int]) -> dict[Node, View]:
+def views_among(
+    nodes: Collection[Node], place: dict[Node, int], keep: Collection[Node]
+) -> dict[Node, View]:
     """Return the operands that a kernel can make itself.
 
-    What may fail, and elements, which are read when the call is made, must be of the same stretch.
+    What may fail or copy, and elements, which are read when the call is made, must be of the same stretch. What copies is left alone if
+    something else needs it too.
     """
     found: dict[Node, View] = {}
     for operand in dict.fromkeys(used for node in nodes for used in node.uses()):
-        view = view_of(operand)
+        alone = operand not in keep and all(user in nodes for user in operand.users)
+        view = view_of(operand, copies=alone)
         if view is not None and all(
             node in place or (node.alias == "view" and not node.can_fail) for node in view.nodes
         ):
@@ -224,7 +228,7 @@ def _views(nodes: Iterable[Node], place: dict[Node, int]) -> dict[Node, View]:
     return found
 
 
-def _taken(node: Node, views: dict[Node, View]) -> set[Node]:
+def taken_by(node: Node, views: dict[Node, View]) -> set[Node]:
     """Return what a call in a kernel takes: of a view its array."""
     found: set[Node] = set()
     for used in node.uses():

@@ -62,13 +62,19 @@ class Inputs:
             self.arguments.append(source)
         return self.places[source]
 
+    def argument(self, source: Node | Expr) -> int:
+        """Return which argument something is, also where the kernel knows it itself."""
+        if self.place(source) < 0:
+            del self.places[source]
+        return self.place(source)
+
     def row(self, view: View, dtype: DType) -> tuple[int, int, tuple[int, ...]]:
         """Return how the kernel finds a view."""
-        return self.place(view.base), dtype.num, view.code(self.place)
+        return self.place(view.base), dtype.num, view.code(self.argument)
 
     def element(self, view: View, dtype: DType) -> Element:
         """Return an element of a view."""
-        return self._element(self.place(view.base), view.code(self.place), dtype)
+        return self._element(self.place(view.base), view.code(self.argument), dtype)
 
     def selected(self, array: Node, dtype: DType) -> Element:
         """Return an element of what the kernel's mask selects of an array."""

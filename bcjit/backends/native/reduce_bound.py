@@ -39,7 +39,7 @@ def bound_items(
             operands = tuple(bound(one, folded) for one in item.operands)
             return Apply(item.function, item.dtypes, operands)
         if isinstance(item, Fold):
-            return Fold(item.name, item.function, item.dtype, bound(item.operand, False))
+            return replace(item, operand=bound(item.operand, False))
         if isinstance(item, Spread):
             return Spread(bound(item.operand, True))
         return item

@@ -9,11 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
-from bcjit.backends.native.groups import LARGEST, between_effects, shape_of, used_by
+from bcjit.backends.native.groups import (
+    LARGEST,
+    between_effects,
+    shape_of,
+    taken_by,
+    used_by,
+    views_among,
+)
 from bcjit.backends.native.program import can_compute
 from bcjit.backends.native.reduce_tracing import Reduction, traced_reduction
 from bcjit.backends.native.scalars import Item
 from bcjit.backends.native.tracing import copies, traced
+from bcjit.backends.native.views import View
 from bcjit.backends.native.waiting import Waiting
 from bcjit.dims import DimLike, Symbol, product
 from bcjit.fx_graph import Graph, Node
@@ -40,6 +48,8 @@ class ReduceGroup:
         The calls that something else needs.
     sizes
         How many elements each result is made of, as captured.
+    views
+        Operands that the kernel makes itself.
     """
 
     def __init__(self, shape: tuple[DimLike, ...]) -> None:
@@ -50,6 +60,7 @@ class ReduceGroup:
         self.folded: dict[Node, Item] = {}
         self.results: tuple[Node, ...] = ()
         self.sizes: dict[Dim, None] = {}
+        self.views: tuple[Node, ...] = ()
 
     def spreads(self, node: Node) -> bool:
         """Whether a folded value lies beside the elements it came from, as NumPy broadcasts it."""
@@ -57,7 +68,7 @@ class ReduceGroup:
         meta = node.meta[0]
         if not isinstance(meta, ArrayMeta):
             return False
-        return len(meta.shape) == len(self.shape) or self.axes[0] == 0
+        return len(meta.shape) == len(self.shape) or self.axes == tuple(range(len(self.axes)))
 
 
 def reduce_groups(graph: Graph, equal: Mapping[Symbol, Dim]) -> list[ReduceGroup]:
@@ -95,6 +106,7 @@ class _Grouping:
         self.of: dict[Node, ReduceGroup] = {}
         self.made: list[ReduceGroup] = []
         self.waiting: Waiting[Node] = Waiting()
+        self.views: dict[Node, View] = {}
 
     def groups(self) -> list[ReduceGroup]:
         """Return those that are worth it."""
@@ -103,6 +115,8 @@ class _Grouping:
             for node in self.run
             if self._is_used(node) and (found := traced_reduction(node)) is not None
         }
+        if reductions:
+            self.views = views_among(self.run, self.place, self.graph.keep)
         for node in self.run if reductions else ():
             used = {one for one in used_by(node, self.graph) if one in self.place}
             self.waiting.add(node, used)
@@ -110,6 +124,9 @@ class _Grouping:
                 self._add_reduction(node, used, reductions[node])
             elif self._is_used(node):
                 self._add(node, used)
+        for group in self.made:
+            operands = dict.fromkeys(one for node in group.nodes for one in node.uses())
+            group.views = tuple(one for one in operands if one in self.views)
         return [group for group in self.made if _is_worth_it(group)]
 
     def _is_used(self, node: Node) -> bool:
@@ -198,9 +215,9 @@ class _Grouping:
     def _candidates(self, node: Node, used: set[Node]) -> list[ReduceGroup]:
         """Return the groups that a call may join: those whose results it uses, then those with the same operands."""
         near = {id(self.of[one]): self.of[one] for one in used if one in self.of}
-        shared = set(node.uses())
+        shared = taken_by(node, self.views)
         for group in self.made[-4:]:
-            if any(shared & set(one.uses()) for one in group.nodes):
+            if any(shared & taken_by(one, self.views) for one in group.nodes):
                 near.setdefault(id(group), group)
         return [
             group

@@ -31,6 +31,7 @@ Row: TypeAlias = "tuple[Any, ...]"
 _IN_OPERAND, _IN_BIG, _IN_SMALL, _IN_NUMBER = range(4)
 _BIG_RESULT, _BIG_TILE, _BIG_BLOCK = range(3)
 _FLOAT64, _FLOAT32, _LOOP, _WHOLE, _COUNT, _POSITION = range(6)
+_CAST_NONE, _CAST_MADE = -1, -2
 _OPERANDS, _BIGS, _SMALLS, _PHASES, _FOLDS, _RESULTS, _NUMBERS = 16, 24, 48, 8, 8, 8, 32
 
 _INITIAL: Final = {"add": 0, "multiply": 1, "logical_or": 0, "logical_and": 1}
@@ -165,6 +166,7 @@ class _Planner:
                 raise CannotPlan
         for item in self.spread:
             self._small(item)
+        self.folded.update(source for fold in self.folds if (source := _cast_of(fold)) >= 0)
         for fold in self.folds:
             self._small(fold)
             operand = fold.operand
@@ -322,7 +324,7 @@ class _Planner:
             which = 1 if fold.name == "argmax" else 2
             if not self.trailing or operand.dtype.kind == "c":
                 raise CannotPlan
-            return kind, source, self._small(fold), which, 0, None, False, False
+            return kind, source, self._small(fold), which, 0, None, False, False, _CAST_NONE
         loop = loop_of(fold.function, (fold.dtype,) * 3)
         if loop is None:
             raise CannotPlan
@@ -334,8 +336,17 @@ class _Planner:
         return (
             kind, source, self._small(fold), *loop,
             None if initial is None else fold.dtype.type(initial).tobytes(),
-            extreme and fold.dtype.kind == "f", extreme,
+            extreme and fold.dtype.kind == "f", extreme, _cast_of(fold),
         )  # fmt: skip
+
+
+def _cast_of(fold: Fold) -> int:
+    """Return which operand NumPy casts as it folds it."""
+    if not fold.casts:
+        return _CAST_NONE
+    assert isinstance(fold.operand, Apply)
+    (source,) = fold.operand.operands
+    return source.operand if isinstance(source, Element) else _CAST_MADE
 
 
 def _kind(fold: Fold) -> int:

@@ -2,7 +2,7 @@
 
 A reduction is a graph of items over two spaces: *elements*, those of the array that is reduced, and *folded* values, one for each of
 the results. `Fold` leads from the first to the second, `Spread` back. What is not so is left to NumPy: masks, other starting values,
-casts whose sums depend on NumPy's buffers.
+casts that may raise flags.
 """
 
 from __future__ import annotations
@@ -36,6 +36,10 @@ _NAMES: Final = frozenset(
 # Integers whose sums as float64 are exact, so that their order does not matter.
 _EXACT_AS_FLOAT64: Final = frozenset("?bBhH")
 
+# Reductions in another dtype than the elements', and of which dtypes.
+_CASTING: Final = frozenset({"add", "multiply"})
+_WIDENED: Final = {"d": "ef?bBhHiIlLqQ", "f": "e?bBhHiIlLqQ"}
+
 # Of how many bools are true.
 _COUNTS: Final = (np.dtype(np.int64), np.dtype(np.float64))
 
@@ -46,7 +50,7 @@ class Reduction:
 
     item: Item  # folded
     source: Node  # the array
-    axes: tuple[int, ...]  # neighbours, in order
+    axes: tuple[int, ...]  # in order
 
 
 def traced_reduction(node: Node) -> Reduction | None:
@@ -170,8 +174,9 @@ class _ReductionTracer(Tracer):
         if not isinstance(value, _Elements) or initial is not None or mask is not None:
             raise NotElementwise
         assert value.item is not None
-        item = _as_folded(function, value.item, dtype)
-        return self._folded(Fold(function.name, function, dtype, item), value.shape, axes)
+        item, casts = _as_folded(function, value.item, dtype)
+        fold = Fold(function.name, function, dtype, item, casts)
+        return self._folded(fold, value.shape, axes)
 
     def arg_reduce(self, name: str, value: Value, axis: int) -> Value:  # type: ignore[override]  # as above
         """See `Emitter.arg_reduce`."""
@@ -183,7 +188,7 @@ class _ReductionTracer(Tracer):
 
     def _folded(self, fold: Fold, shape: Shape, axes: tuple[int, ...]) -> Value:
         axes = tuple(sorted(axes))
-        if not axes or axes != tuple(range(axes[0], axes[-1] + 1)) or self.axes not in (None, axes):
+        if not axes or self.axes not in (None, axes):
             raise NotElementwise
         self.axes = axes
         rest = tuple(dim for axis, dim in enumerate(shape) if axis not in axes)
@@ -214,14 +219,15 @@ class _ReductionTracer(Tracer):
         return value
 
 
-def _as_folded(function: ScalarFunction, item: Item, dtype: DType) -> Item:
-    """Return what is folded: elements as the loop has them, where NumPy's casts of a buffer at a time give the same."""
+def _as_folded(function: ScalarFunction, item: Item, dtype: DType) -> tuple[Item, bool]:
+    """Return what is folded: elements as the loop has them; and whether that they are cast shows in how NumPy adds them up."""
     source = item.dtype
     if source == dtype or (function.name == "add" and source.kind == "b" and dtype in _COUNTS):
-        return item  # bools are counted
+        return item, False  # bools are counted
     exact = dtype.kind in "iub" and source.kind in "iub"
     exact = exact or (dtype.kind == "b" and source.kind == "f")
     exact = exact or (dtype == np.float64 and source.char in _EXACT_AS_FLOAT64)
-    if not exact or isinstance(item, Constant):
+    casts = not exact and dtype.char in "fd" and function.name in _CASTING
+    if not (exact or (casts and source.char in _WIDENED[dtype.char])) or isinstance(item, Constant):
         raise NotElementwise
-    return Apply(CAST, (source, dtype), (item,))
+    return Apply(CAST, (source, dtype), (item,)), casts

@@ -79,6 +79,7 @@ class Fold:
     function: ScalarFunction | None  # None: positions
     dtype: DType
     operand: Item
+    casts: bool = False  # the operand is a cast that NumPy makes as it folds, a buffer at a time
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,5 +1,6 @@
-"""Views that a kernel makes itself: basic indexing, transposes and repetition of an array, as numbers that C reads; no array object is made.
+"""Views that a kernel makes itself: basic indexing, transposes, repetition and rolled axes, as numbers that C reads; no array is made.
 
+What `np.roll` makes is a copy, which cannot be told from a view as long as nothing is written between.
 `bcjit/csrc/kernel_views.c` has the same codes. A value of a code is a constant, or the place of an argument of the kernel.
 """
 
@@ -19,7 +20,7 @@ from bcjit.records import dataclass
 __all__ = ["View", "basic_view", "view_of"]
 
 # As bcjit/csrc/kernel_views.c has them.
-_BASIC, _PERMUTE, _BROADCAST = 0, 1, 2
+_BASIC, _PERMUTE, _BROADCAST, _ROLL = range(4)
 _ALL, _NEW, _PICK, _SLICE = 0, 1, 2, 3
 _START, _STOP, _STEP = 1, 2, 4
 _MOST_AXES: Final = 16
@@ -57,12 +58,17 @@ class View:
         return tuple(found)
 
 
-def view_of(node: Node) -> View | None:
-    """Return a node's value as a view of the array behind it, None where it is none that a kernel makes."""
+def view_of(node: Node, *, copies: bool = False) -> View | None:
+    """Return a node's value as a view of the array behind it, None where it is none that a kernel makes.
+
+    ``copies`` says that the value is only read, and nothing is written between: a copy with rolled axes is a view as well.
+    """
     found: list[Node] = []
     pieces: list[Piece] = []
     while True:
         step = _step(node)
+        if step is None and copies and (not pieces or pieces[0] == _ROLL):
+            step = _roll(node)  # C makes nothing else of what is rolled
         if step is None:
             break
         found.insert(0, node)
@@ -115,6 +121,31 @@ def _step(node: Node) -> list[Piece] | None:
             return None
         return [_BROADCAST, len(pieces), *(piece for piece in pieces if piece is not None)]
     return None
+
+
+def _roll(node: Node) -> list[Piece] | None:
+    """Return the codes of ``np.roll`` along axes that are known, None where a call is something else."""
+    base = node.args[0] if node.args else None
+    if node.target is not np.roll or node.has_effect or not isinstance(base, Node):
+        return None
+    if not _is_array(base):
+        return None
+    ndim = _ndim(base)
+    given = dict(zip(("shift", "axis"), node.args[1:], strict=False)) | node.kwargs
+    shifts, axes = given.get("shift"), given.get("axis")
+    if axes is None and ndim == 1:
+        axes = 0
+    shifts = shifts if isinstance(shifts, tuple | list) else (shifts,)
+    axes = axes if isinstance(axes, tuple | list) else (axes,)
+    if len(shifts) != len(axes) or given.keys() > {"shift", "axis"}:
+        return None
+    pieces: list[Piece] = []
+    for shift, axis in zip(shifts, axes, strict=True):
+        value = _value(shift)
+        if type(axis) is not int or not -ndim <= axis < ndim or value is None:
+            return None
+        pieces += (axis % ndim, value)
+    return [_ROLL, len(shifts), *pieces]
 
 
 def _ndim(node: Node) -> int:
