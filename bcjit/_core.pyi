@@ -39,7 +39,7 @@ class Kernel:
     stored if all goes well; ``n_handed`` times None is then given for what the fallback gives in its place.
     ``copies``: something lies as a copy does, which is told from what ufuncs make where an operand is not of one piece.
     ``mask``: as an operand: what it selects is computed, of the operands whose row ends with True, and stored there; the others have one
-    axis and as many elements.
+    axis and as many elements. ``tables``: (row as of an operand, axes) of each array that the code reads at computed places.
     """
 
     def __init__(
@@ -64,6 +64,7 @@ class Kernel:
         n_handed: int = 0,
         copies: bool = False,
         mask: tuple[int, int, tuple[int, ...]] | None = None,
+        tables: tuple[tuple[tuple[int, int, tuple[int, ...]], int], ...] = (),
     ) -> None: ...
     calls: int
     fell_back: int

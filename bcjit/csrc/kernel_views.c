@@ -2,6 +2,8 @@
  * array object. What is not as it was compiled for is left to NumPy. */
 #include "kernel.h"
 
+#include <string.h>
+
 /* As bcjit/backends/native/views.py has them. */
 enum { BASIC = 0, PERMUTE = 1, BROADCAST = 2 };
 enum { ALL = 0, NEW = 1, PICK = 2, SLICE = 3 };
@@ -148,6 +150,28 @@ int bcjit_kernel_view(const KernelOperand *operand, PyObject *const *args, Kerne
         }
         if (!ok) {
             return 0;
+        }
+    }
+    return 1;
+}
+
+int bcjit_kernel_tables(const Kernel *kernel, PyObject *const *args, char *scalars)
+{
+    for (int i = 0; i < kernel->n_tables; i++) {
+        const KernelOperand *table = &kernel->tables[i];
+        PyArrayObject *array = (PyArrayObject *)args[table->argument];
+        char *slot = scalars + (KERNEL_SCALARS + i * KERNEL_TABLE_SLOTS) * KERNEL_SCALAR_SIZE;
+        KernelView view;
+        if (Py_TYPE(array) != kernel->array_type || PyArray_TYPE(array) != table->type ||
+            !PyArray_ISALIGNED(array) || !PyArray_ISNOTSWAPPED(array) ||
+            !bcjit_kernel_view(table, args, &view) || view.ndim != kernel->table_axes[i]) {
+            return 0;
+        }
+        memcpy(slot, &view.data, sizeof(view.data));
+        for (int axis = 0; axis < view.ndim; axis++) {
+            npy_int64 of_axis[2] = {view.dims[axis], view.strides[axis]};
+            slot += KERNEL_SCALAR_SIZE;
+            memcpy(slot, of_axis, sizeof(of_axis));
         }
     }
     return 1;

@@ -19,7 +19,7 @@ from bcjit.backends.native.program import Program, flags_that_count, loop_of
 from bcjit.backends.native.reduce_bound import bound_items, constant_of, counted, result_row
 from bcjit.backends.native.reduce_groups import ReduceGroup, reduce_groups
 from bcjit.backends.native.reduce_plan import pieces, plan
-from bcjit.backends.native.scalars import Apply, Item, Leaf
+from bcjit.backends.native.scalars import Apply, Item, Leaf, Table
 from bcjit.backends.native.tracing import copies
 from bcjit.backends.native.unread import drop_unread
 from bcjit.backends.native.views import view_of
@@ -178,6 +178,9 @@ class _Kernel:
                 if inner is None and isinstance(source, Node) and source in moved:
                     source = moved[source]
                 made = inner or constant_of(source) or inputs.item(replace(item, source=source))
+            elif isinstance(item, Table):
+                source = cast("Node", item.source)
+                made = inputs.table(replace(item, source=moved.get(source, source)))
             elif isinstance(item, Apply):
                 made = Apply(item.function, item.dtypes, tuple(map(bound, item.operands)))
             memo[item] = made
@@ -212,7 +215,7 @@ class _Kernel:
             tuple(item.dtype.num for item in results), tuple(loops), code.width,
             code.block, code.scratch, max(map(flags_that_count, program.items)),
             all(not node.can_fail or warns_here(node) for node in calls),
-            to, len(group.handed), any(map(copies, group.nodes)),
+            to, len(group.handed), any(map(copies, group.nodes)), tables=tuple(inputs.tables),
         )  # fmt: skip
         return cls(graph, group, tuple(inputs.arguments), target, (code,))
 

@@ -15,7 +15,7 @@ from bcjit.ops.scalar_functions import ScalarFunction
 from bcjit.records import dataclass
 
 __all__ = [
-    "Apply", "Constant", "DType", "Element", "Fold", "Item", "Leaf", "Number", "Spread", "in_order",
+    "Apply", "Constant", "DType", "Element", "Fold", "Item", "Leaf", "Number", "Spread", "Table", "in_order",
 ]  # fmt: skip
 
 DType: TypeAlias = "np.dtype[Any]"
@@ -58,6 +58,15 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """An array that is read at computed places, by what stands for it outside; in a kernel by its index."""
+
+    source: object
+    dtype: DType
+    axes: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Apply:
     """A function of scalars on items that have the loop's dtypes already."""
 
@@ -93,7 +102,7 @@ class Spread:
         return self.operand.dtype
 
 
-Item: TypeAlias = "Leaf | Element | Number | Constant | Apply | Fold | Spread"
+Item: TypeAlias = "Leaf | Element | Number | Constant | Table | Apply | Fold | Spread"
 
 
 def in_order(results: Iterable[Item]) -> list[Item]:
