@@ -40,7 +40,7 @@ class Kernel:
     ``copies``: something lies as a copy does, which is told from what ufuncs make where an operand is not of one piece.
     ``most``: elements of an operand up to which this is not left to the fallback; 0 for any number.
     ``mask``: as an operand: what it selects is computed, of the operands whose row ends with True, and stored there; the others have one
-    axis and as many elements.
+    axis and as many elements. ``tables``: (row as of an operand, axes) of each array that the code reads at computed places.
     """
 
     def __init__(
@@ -69,6 +69,7 @@ class Kernel:
         copies: bool = False,
         most: int = 0,
         mask: tuple[int, int, tuple[int, ...]] | None = None,
+        tables: tuple[tuple[tuple[int, int, tuple[int, ...]], int], ...] = (),
     ) -> None: ...
     calls: int
     fell_back: int

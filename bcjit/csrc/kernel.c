@@ -98,7 +98,7 @@ typedef struct {
     Operand operands[KERNEL_OPERANDS + 1];
     char *results[KERNEL_RESULTS];
     npy_intp result_size[KERNEL_RESULTS];
-    char scalars[KERNEL_SCALARS * KERNEL_SCALAR_SIZE];
+    char scalars[KERNEL_SLOTS * KERNEL_SCALAR_SIZE];
 } Run;
 
 void copy_strided(char *to, const char *from, npy_intp stride, npy_intp n, npy_intp itemsize)
@@ -866,7 +866,10 @@ static int compute_alike(Kernel *kernel, PyObject *const *args, PyArrayObject **
         !(flags & (NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS))) {
         return 2;
     }
-    char scalars[KERNEL_SCALARS * KERNEL_SCALAR_SIZE];
+    char scalars[KERNEL_SLOTS * KERNEL_SCALAR_SIZE];
+    if (kernel->n_tables > 0 && !bcjit_kernel_tables(kernel, args, scalars)) {
+        return 0;
+    }
     for (int i = 0; i < kernel->n_scalars; i++) {
         const KernelScalar *scalar = &kernel->scalars[i];
         if (!store_scalar(scalars + i * KERNEL_SCALAR_SIZE, args[scalar->argument], scalar)) {
@@ -944,6 +947,9 @@ static int compute(Kernel *kernel, PyObject *const *args, PyArrayObject **result
             !PyArray_ISNOTSWAPPED(array) || !bcjit_kernel_view(expected, args, &views[i])) {
             return 0;
         }
+    }
+    if (kernel->n_tables > 0 && !bcjit_kernel_tables(kernel, args, run.scalars)) {
+        return 0;
     }
     for (int i = 0; i < kernel->n_scalars; i++) {
         const KernelScalar *scalar = &kernel->scalars[i];
@@ -1194,6 +1200,29 @@ static int read_scalars(Kernel *kernel, PyObject *given)
     return 0;
 }
 
+static int read_tables(Kernel *kernel, PyObject *given)
+{
+    Py_ssize_t n = given == NULL ? 0 : PyTuple_GET_SIZE(given);
+    if (n > KERNEL_TABLES) {
+        PyErr_SetString(PyExc_ValueError, "Kernel: too many tables");
+        return -1;
+    }
+    for (int i = 0; i < n; i++) {
+        PyObject *row;
+        kernel->n_tables = i + 1;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(given, i), "O!i", &PyTuple_Type, &row,
+                              &kernel->table_axes[i]) ||
+            read_operand(kernel, &kernel->tables[i], row) < 0) {
+            return -1;
+        }
+        if (kernel->table_axes[i] < 1 || kernel->table_axes[i] >= KERNEL_TABLE_SLOTS) {
+            PyErr_SetString(PyExc_ValueError, "Kernel: a table of too many axes");
+            return -1;
+        }
+    }
+    return 0;
+}
+
 static int read_results(Kernel *kernel, PyObject *given)
 {
     Py_ssize_t n = PyTuple_GET_SIZE(given);
@@ -1239,16 +1268,17 @@ static PyObject *Kernel_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 {
     static char *names[] = {"run", "owner", "fallback", "n_arguments", "n_fallback", "operands", "scalars",
                             "results", "loops", "width", "block", "scratch", "checks_flags",
-                            "warns_here", "destination", "n_handed", "copies", "most", "mask", NULL};
+                            "warns_here", "destination", "n_handed", "copies", "most", "mask", "tables", NULL};
     PyObject *address, *owner, *fallback, *operands, *scalars, *results, *loops;
-    PyObject *destination = Py_None, *mask = Py_None;
+    PyObject *destination = Py_None, *mask = Py_None, *tables = NULL;
     int n_arguments, n_fallback, checks_flags, warns_here, n_handed = 0, copies = 0;
     Py_ssize_t width, block, scratch, most = 0;
     if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "O!OOiiO!O!O!O!nnnip|OipnO:Kernel", names, &PyLong_Type, &address, &owner,
+            args, kwargs, "O!OOiiO!O!O!O!nnnip|OipnOO!:Kernel", names, &PyLong_Type, &address, &owner,
             &fallback, &n_arguments, &n_fallback, &PyTuple_Type, &operands, &PyTuple_Type, &scalars,
             &PyTuple_Type, &results, &PyTuple_Type, &loops, &width, &block, &scratch,
-            &checks_flags, &warns_here, &destination, &n_handed, &copies, &most, &mask)) {
+            &checks_flags, &warns_here, &destination, &n_handed, &copies, &most, &mask,
+            &PyTuple_Type, &tables)) {
         return NULL;
     }
     if (n_fallback < 0 || n_fallback > n_arguments || width < 1 || block < width || scratch < 0 || !PyCallable_Check(fallback)) {
@@ -1260,6 +1290,7 @@ static PyObject *Kernel_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
         return NULL;
     }
     kernel->vectorcall = Kernel_call;
+    kernel->array_type = &PyArray_Type;
     kernel->owner = Py_NewRef(owner);
     kernel->fallback = Py_NewRef(fallback);
     kernel->n_arguments = n_arguments;
@@ -1278,7 +1309,7 @@ static PyObject *Kernel_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     kernel->run = (kernel_run)(npy_uintp)PyLong_AsVoidPtr(address);
     if (kernel->run == NULL || read_operands(kernel, operands) < 0 ||
         read_scalars(kernel, scalars) < 0 || read_results(kernel, results) < 0 ||
-        read_loops(kernel, loops) < 0 ||
+        read_loops(kernel, loops) < 0 || read_tables(kernel, tables) < 0 ||
         (kernel->masked && (!kernel->writes || kernel->n_results != 1)) ||
         (kernel->writes && read_operand(kernel, &kernel->destination, destination) < 0) ||
         (kernel->masked && read_operand(kernel, &kernel->mask, mask) < 0)) {
@@ -1328,6 +1359,9 @@ static void Kernel_dealloc(Kernel *self)
     }
     PyMem_Free(self->destination.code);
     PyMem_Free(self->mask.code);
+    for (int i = 0; i < self->n_tables; i++) {
+        PyMem_Free(self->tables[i].code);
+    }
     PyMem_Free(self->loops);
     Kernel_clear(self);
     Py_TYPE(self)->tp_free((PyObject *)self);

@@ -12,6 +12,8 @@
 #include <numpy/ufuncobject.h>
 
 enum { KERNEL_OPERANDS = 32, KERNEL_RESULTS = 8, KERNEL_SCALARS = 32, KERNEL_SCALAR_SIZE = 16 };
+/* Arrays that are read at computed places; their places behind the numbers: where each lies, then (size, stride) of its axes. */
+enum { KERNEL_TABLES = 4, KERNEL_TABLE_SLOTS = 4, KERNEL_SLOTS = KERNEL_SCALARS + KERNEL_TABLES * KERNEL_TABLE_SLOTS };
 /* Elements of a block that is copied for the machine code. */
 enum { KERNEL_CHUNK = 1024 };
 /* A kernel that NumPy has to do again so often, and in most calls, is not asked any more. */
@@ -87,6 +89,10 @@ typedef struct {
     KernelOperand operands[KERNEL_OPERANDS];
     KernelScalar scalars[KERNEL_SCALARS];
     KernelResult results[KERNEL_RESULTS];
+    int n_tables;
+    PyTypeObject *array_type;               /* NumPy's */
+    KernelOperand tables[KERNEL_TABLES];
+    int table_axes[KERNEL_TABLES];
 } Kernel;
 
 /* Of kernel.c, for its neighbours. */
@@ -102,6 +108,8 @@ int bcjit_scan_init(PyObject *module);
 
 /* kernel_views.c. 1: done; 0: it is not what the kernel is for. */
 int bcjit_kernel_view(const KernelOperand *operand, PyObject *const *args, KernelView *view);
+/* Writes where the tables lie behind the numbers. */
+int bcjit_kernel_tables(const Kernel *kernel, PyObject *const *args, char *scalars);
 int bcjit_kernel_read_code(KernelOperand *operand, PyObject *given);
 /* Whether NumPy would lay out what is computed of arrays like this one as Fortran has it, by their strides alone. */
 bool bcjit_kernel_view_is_fortran(const KernelView *view);

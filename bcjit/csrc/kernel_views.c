@@ -178,6 +178,28 @@ int bcjit_kernel_view(const KernelOperand *operand, PyObject *const *args, Kerne
     return 1;
 }
 
+int bcjit_kernel_tables(const Kernel *kernel, PyObject *const *args, char *scalars)
+{
+    for (int i = 0; i < kernel->n_tables; i++) {
+        const KernelOperand *table = &kernel->tables[i];
+        PyArrayObject *array = (PyArrayObject *)args[table->argument];
+        char *slot = scalars + (KERNEL_SCALARS + i * KERNEL_TABLE_SLOTS) * KERNEL_SCALAR_SIZE;
+        KernelView view;
+        if (Py_TYPE(array) != kernel->array_type || PyArray_TYPE(array) != table->type ||
+            !PyArray_ISALIGNED(array) || !PyArray_ISNOTSWAPPED(array) ||
+            !bcjit_kernel_view(table, args, &view) || view.ndim != kernel->table_axes[i]) {
+            return 0;
+        }
+        memcpy(slot, &view.data, sizeof(view.data));
+        for (int axis = 0; axis < view.ndim; axis++) {
+            npy_int64 of_axis[2] = {view.dims[axis], view.strides[axis]};
+            slot += KERNEL_SCALAR_SIZE;
+            memcpy(slot, of_axis, sizeof(of_axis));
+        }
+    }
+    return 1;
+}
+
 /* Reads codes from a tuple of ints; what they say is checked by who makes them. */
 int bcjit_kernel_read_code(KernelOperand *operand, PyObject *given)
 {

@@ -20,7 +20,7 @@ from bcjit.backends.native.program import Program, flags_that_count, loop_of
 from bcjit.backends.native.reduce_bound import bound_items, constant_of, counted, result_row
 from bcjit.backends.native.reduce_groups import ReduceGroup, reduce_groups
 from bcjit.backends.native.reduce_plan import pieces, plan
-from bcjit.backends.native.scalars import Apply, Item, Leaf
+from bcjit.backends.native.scalars import Apply, Item, Leaf, Table
 from bcjit.backends.native.scan_groups import ScanGroup, alone, running_items, scan_groups
 from bcjit.backends.native.scan_plan import MOST_OPERANDS, scan_plan
 from bcjit.backends.native.tracing import copies
@@ -190,6 +190,9 @@ class _Kernel:
                 if inner is None and isinstance(source, Node) and source in moved:
                     source = moved[source]
                 made = inner or constant_of(source) or inputs.item(replace(item, source=source))
+            elif isinstance(item, Table):
+                source = cast("Node", item.source)
+                made = inputs.table(replace(item, source=moved.get(source, source)))
             elif isinstance(item, Apply):
                 made = Apply(item.function, item.dtypes, tuple(map(bound, item.operands)))
             memo[item] = made
@@ -225,6 +228,7 @@ class _Kernel:
             code.block, code.scratch, max(map(flags_that_count, program.items)),
             all(not node.can_fail or warns_here(node) for node in calls),
             to, len(group.handed), any(map(copies, group.nodes)), MOST_ALONE if group.alone else 0,
+            tables=tuple(inputs.tables),
         )  # fmt: skip
         return cls(graph, group, tuple(inputs.arguments), target, (code,))
 

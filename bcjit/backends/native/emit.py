@@ -15,10 +15,11 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from bcjit.backends.native.fast import fast_of
+from bcjit.backends.native.gathers import load_table
 from bcjit.backends.native.loop_calls import LoopCalls
 from bcjit.backends.native.program import Program
 from bcjit.backends.native.rules import Rule, rule_of
-from bcjit.backends.native.scalars import Apply, Constant, Element, Item, Number
+from bcjit.backends.native.scalars import Apply, Constant, Element, Item, Number, Table
 from bcjit.backends.native.text import Text, Vector, element_type, memory_type, scalar_text
 from bcjit.records import dataclass
 
@@ -170,6 +171,8 @@ class _Emitter:
         for item in self.items:
             if isinstance(item, Number | Constant):
                 self._number(item)
+            elif isinstance(item, Table):
+                self.splats[item] = load_table(t, item)
         self.label = "entry"
         for stage in range(max(self.stage.values(), default=0) + 1):
             self._stage(stage)
@@ -279,7 +282,8 @@ class _Emitter:
         missing = t.value(f"sub i64 {width * size}, {beyond}")
         t.emit(f"%first = lshr i64 {missing}, {size.bit_length() - 1}")
         applied = sum(isinstance(item, Apply) for item in self.items)
-        twice = applied <= _SMALL and not self.calls
+        branches = bool(self.calls) or any(isinstance(item, Table) for item in self.items)
+        twice = applied <= _SMALL and not branches
         t.emit("br label %vector")
         t.label("vector")
         begin = len(t.lines)

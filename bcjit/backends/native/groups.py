@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from bcjit.backends.native.gathers import gathered, table_of
 from bcjit.backends.native.program import can_compute
 from bcjit.backends.native.scalars import Item
 from bcjit.backends.native.tracing import traced
@@ -102,7 +103,7 @@ def _of_run(
             continue  # it is there for what it may raise or warn of
         if node.unless_done is not None:
             continue  # a kernel does it
-        item = traced(node)
+        item = traced(node) or gathered(node)
         if item is not None and can_compute(item):
             items[node] = item
             shapes[node] = shape_of(node, equal)
@@ -111,10 +112,10 @@ def _of_run(
     of: dict[Node, int] = {}  # group of each call
     members: list[list[Node]] = []
     takes: list[set[Node]] = []  # what the calls of each group use
-    waiting: Waiting[Node] = Waiting()
+    waiting: Waiting[object] = Waiting()
     for node in run:
         used = {one for one in used_by(node, graph) if one in place}
-        waiting.add(node, used)
+        waiting.add(node, _behind_table(items.get(node), used, waiting))
         if node not in items:
             continue
         taken = taken_by(node, views)
@@ -143,6 +144,16 @@ def _of_run(
         of_nodes = {node: items[node] for node in nodes}
         made.append(Draft(tuple(nodes), of_nodes, made_inside, effect))
     return made
+
+
+def _behind_table(item: Item | None, used: set[Node], waiting: Waiting[object]) -> set[object]:
+    """Return what a call waits for: that a table is whole, if it reads one. So no kernel reads what it makes itself."""
+    table = None if item is None else table_of(item)
+    if table not in used:
+        return {*used}
+    whole = object()
+    waiting.add(whole, {table})
+    return {*used, whole}
 
 
 def used_by(node: Node, graph: Graph) -> set[Node]:
@@ -185,7 +196,7 @@ def _joined(
     takes: list[set[Node]],
     taken: set[Node],
     shapes: Mapping[Node, tuple[DimLike, ...]],
-    waiting: Waiting[Node],
+    waiting: Waiting[object],
 ) -> int | None:
     """Return the group that a call joins: one whose results it uses, else one that uses the same operands."""
     for index in _neighbours(used, of, takes, taken):
@@ -201,7 +212,7 @@ def _are_one(
     group: Sequence[Node],
     other: Sequence[Node],
     shapes: Mapping[Node, tuple[DimLike, ...]],
-    waiting: Waiting[Node],
+    waiting: Waiting[object],
 ) -> bool:
     """Whether two groups can be computed at once."""
     if len(group) + len(other) > LARGEST or shapes[group[0]] != shapes[other[0]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import numpy as np
 
-from bcjit.backends.native.scalars import Element, Item, Leaf, Number
+from bcjit.backends.native.scalars import Element, Item, Leaf, Number, Table
 from bcjit.backends.native.views import View
 from bcjit.fx_graph import Graph, Node
 from bcjit.meta import ArrayMeta
@@ -20,7 +20,7 @@ __all__ = ["Inputs", "fits"]
 DType: TypeAlias = "np.dtype[Any]"
 
 # As bcjit/csrc/kernel.h has them.
-_OPERANDS, _NUMBERS = 32, 32
+_OPERANDS, _NUMBERS, _TABLES = 32, 32, 4
 _NUMBER_KINDS: Final = "biufc"
 
 
@@ -37,6 +37,7 @@ class Inputs:
             tuple[int, int, tuple[int, ...]] | tuple[int, int, tuple[int, ...], bool]
         ] = []
         self.number_rows: list[tuple[int, int, bool]] = []
+        self.tables: dict[tuple[tuple[int, int, tuple[int, ...]], int], Table] = {}
 
     def item(self, leaf: Leaf) -> Item:
         """Return what a leaf is in the kernel."""
@@ -76,6 +77,17 @@ class Inputs:
         """Return an element of a view."""
         return self._element(self.place(view.base), view.code(self.argument), dtype)
 
+    def table(self, table: Table) -> Table:
+        """Return what an array that is read at computed places is in the kernel."""
+        source = cast("Node", table.source)
+        view = self.views.get(source)
+        place = self.place(source if view is None else view.base)
+        row = place, table.dtype.num, () if view is None else view.code(self.place)
+        key = row, table.axes
+        if key not in self.tables:
+            self.tables[key] = Table(len(self.tables), table.dtype, table.axes)
+        return self.tables[key]
+
     def selected(self, array: Node, dtype: DType) -> Element:
         """Return an element of what the kernel's mask selects of an array."""
         place = self.place(array)
@@ -98,6 +110,7 @@ def fits(graph: Graph, inputs: Inputs) -> bool:
     return (
         0 < len(inputs.operands) <= _OPERANDS
         and len(inputs.numbers) <= _NUMBERS
+        and len(inputs.tables) <= _TABLES
         and not any(
             number.dtype.kind not in _NUMBER_KINDS or number.dtype.char in "egG"
             for number in inputs.numbers.values()

@@ -12,8 +12,18 @@ import numpy as np
 
 from bcjit import _core
 from bcjit.backends.native.fast import fast_of
+from bcjit.backends.native.gathers import GATHER
 from bcjit.backends.native.rules import X86, has_rule
-from bcjit.backends.native.scalars import Apply, Constant, Element, Item, Leaf, Number, in_order
+from bcjit.backends.native.scalars import (
+    Apply,
+    Constant,
+    Element,
+    Item,
+    Leaf,
+    Number,
+    Table,
+    in_order,
+)
 from bcjit.fx_graph import Node
 from bcjit.meta import ArrayMeta
 from bcjit.records import dataclass
@@ -78,6 +88,8 @@ def _said(item: Item, names: dict[Item, str]) -> str:
         return f"element {item.operand}"
     if isinstance(item, Number):
         return f"number {item.slot}"
+    if isinstance(item, Table):
+        return f"table {item.source} {item.dtype.char} {item.axes}"
     if isinstance(item, Constant):
         return f"constant {item.dtype.char} {item.value.tobytes().hex()}"
     assert isinstance(item, Apply)
@@ -153,6 +165,8 @@ def flags_that_count(item: Item) -> int:
     """Return whether a function can raise a flag of which NumPy would say something, as `_core.Kernel` is told; 2: its result may not be NumPy's then."""
     if not isinstance(item, Apply):
         return 0
+    if item.function is GATHER:
+        return 2
     if item.function.name == "cast":
         beyond = item.dtypes[0].kind == "f" and item.dtypes[1].kind in "iu"
         return 2 if beyond else int(item.dtypes[0].kind in "iufc")

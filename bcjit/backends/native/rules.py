@@ -15,6 +15,7 @@ import numpy as np
 from bcjit.backends.native.complexes import complex_rule, real_of
 from bcjit.backends.native.engine import machine
 from bcjit.backends.native.fast import fast_of
+from bcjit.backends.native.gathers import GATHER, gather_rule
 from bcjit.backends.native.halves import half_rule
 from bcjit.backends.native.lanes import Lanes
 from bcjit.backends.native.text import Text, Vector, element_type
@@ -368,6 +369,8 @@ def _by_lanes(compute: Callable[..., Lanes]) -> Rule:
 
 def rule_of(function: ScalarFunction, dtypes: tuple[DType, ...]) -> Rule | None:
     """Return the rule of a scalar function for a loop, None if there is none."""
+    if function is GATHER:
+        return gather_rule
     name = function.name
     fast = fast_of(function)
     if fast is not None:

@@ -15,7 +15,7 @@ from bcjit.ops.scalar_functions import ScalarFunction
 from bcjit.records import dataclass
 
 __all__ = [
-    "Apply", "Constant", "DType", "Element", "Fold", "Item", "Leaf", "Number", "Running", "Spread", "in_order",
+    "Apply", "Constant", "DType", "Element", "Fold", "Item", "Leaf", "Number", "Running", "Spread", "Table", "in_order",
 ]  # fmt: skip
 
 DType: TypeAlias = "np.dtype[Any]"
@@ -55,6 +55,15 @@ class Constant:
     def dtype(self) -> DType:
         """Its own."""
         return self.value.dtype
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """An array that is read at computed places, by what stands for it outside; in a kernel by its index."""
+
+    source: object
+    dtype: DType
+    axes: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,7 +112,7 @@ class Running:
     operand: Item
 
 
-Item: TypeAlias = "Leaf | Element | Number | Constant | Apply | Fold | Spread | Running"
+Item: TypeAlias = "Leaf | Element | Number | Constant | Table | Apply | Fold | Spread | Running"
 
 
 def in_order(results: Iterable[Item]) -> list[Item]:

@@ -39,6 +39,8 @@ class ScanGroup:
         What each call computes.
     results
         The calls that something else needs.
+    views
+        None: views of its operands are calls of their own.
     """
 
     def __init__(self, shape: tuple[DimLike, ...]) -> None:
@@ -47,6 +49,7 @@ class ScanGroup:
         self.nodes: list[Node] = []
         self.items: dict[Node, Item] = {}
         self.results: tuple[Node, ...] = ()
+        self.views: tuple[Node, ...] = ()
 
     def is_flat(self, node: Node) -> bool:
         """Whether a result has one axis, whatever the operands have."""

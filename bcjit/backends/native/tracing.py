@@ -239,12 +239,16 @@ class Tracer(MetaEmitter):
         (made,) = self.map(SELECT, (mask, item, base), dtypes)
         return made
 
+    def gather(self, value: Value, indices: tuple[Value, ...]) -> Value:
+        """See `Emitter.gather`: `gathers` knows some."""
+        raise NotElementwise
+
     def _refuse(self, *_args: object, **_kwargs: object) -> NoReturn:
         raise NotElementwise
 
-    reduce = arg_reduce = scan = contract = concat = gather = iota = sort = lib_call = draw = (
-        make
-    ) = item = _refuse
+    reduce = arg_reduce = scan = contract = concat = iota = sort = lib_call = draw = make = item = (
+        _refuse
+    )
 
 
 def number_of(value: object, dtype: DType) -> Item:
