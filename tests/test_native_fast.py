@@ -242,8 +242,8 @@ def test_usual_numbers_are_computed_by_polynomials(name):
 def test_nan_and_tails_are_usual(monkeypatch):
     made = []
 
-    def kernel(*arguments):
-        made.append(_core.Kernel(*arguments))
+    def kernel(*arguments, **others):
+        made.append(_core.Kernel(*arguments, **others))
         return made[-1]
 
     makers = types.SimpleNamespace(Kernel=kernel, ReduceKernel=_core.ReduceKernel)
