@@ -11,8 +11,9 @@ import os
 import random
 import secrets
 import shutil
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, TypeVar
 
 import numpy as np
@@ -40,6 +41,11 @@ def part_of(samples: list[_T], name: str) -> list[_T]:
         return samples
     mixed = random.Random(f"{FIXED_SEED}/{name}").sample(samples, len(samples))
     return mixed[int(_PART[0]) :: int(_PART[2])]
+
+
+def share(items: Iterable[_T], of: int) -> list[_T]:
+    """Return every n-th of some cases, with each Python other ones: five Pythons run what one alone takes long for."""
+    return list(items) if FULL else list(items)[sys.version_info.minor % of :: of]
 
 
 def pytest_configure() -> None:

@@ -7,15 +7,15 @@ begin everywhere: in the middle of expressions, between the arguments of calls, 
 from __future__ import annotations
 
 import pytest
-from conftest import FULL
+from conftest import FULL, share
 from corpus import ENTRIES
 from differential import PLAIN, Setting, compare, observe
 from under_test import TRANSFORMS, code_length
 
 from bcjit.config import config
 
-# Without BCJIT_FULL every fourth function, and of its limits all small ones and every fifth.
-CHOSEN = ENTRIES if FULL else ENTRIES[::4]
+# Without BCJIT_FULL every eighth function, and of its limits all small ones and every fifth.
+CHOSEN = share(ENTRIES, 8)
 SMALL = 6
 STRIDE = 1 if FULL else 5
 

@@ -10,7 +10,7 @@ import itertools
 
 import numpy as np
 import pytest
-from conftest import FULL
+from conftest import FULL, share
 from differential import Setting, World, args, assert_same, observe
 from programs import copy_arguments, function_from
 from under_test import TRANSFORMS
@@ -169,7 +169,8 @@ def check_all(made, transform, settings):
 @pytest.mark.parametrize("kind", [*RAISING, *RAISING_STATEMENTS])
 def test_raising_at_each_position_looks_like_plain(kind, break_kind):
     statement = RAISING_STATEMENTS.get(kind) or f"z = {RAISING[kind]}"
-    check_all(sources(statement, BREAKS[break_kind]), TRANSFORMS["eager"], settings_of(kind))
+    made = share(sources(statement, BREAKS[break_kind]), 2)
+    check_all(made, TRANSFORMS["eager"], settings_of(kind))
 
 
 @pytest.mark.parametrize("hole", HOLES[1:], ids=["display", "call"])
@@ -178,7 +179,7 @@ def test_raising_inside_an_expression_looks_like_plain(kind, hole):
     bad = RAISING[kind]
     expressions = (bad, f"(print('in'), {bad})", f"({bad}, print('after'))")
     made = []
-    for at, expression in itertools.product((0, 5, 9), expressions):
+    for at, expression in share(itertools.product((0, 5, 9), expressions), 4):
         lines = list(STATEMENTS)
         lines.insert(at, hole.format(bad=expression))
         made.append(source_of([*lines, *LAST]))

@@ -11,7 +11,7 @@ import random
 
 import numpy as np
 import pytest
-from conftest import FULL
+from conftest import share
 from realworld import finder, harness
 from realworld.harness import Case, Counts, Result
 from under_test import compile_eager
@@ -22,10 +22,10 @@ from bcjit.frame_hook import why_unsupported
 FRESH_SEED = int(os.environ.get("BCJIT_FRESH_SEED", "0"))
 # Of each package: functions of the fixed slice and of the fresh one; and how many, of the fixed slice, must return and be
 # equal, and be captured, on whatever version of the package is installed.
-FIXED = {"scipy": 75, "colour": 28, "ahrs": 25}
+FIXED = {"scipy": 40, "colour": 20, "ahrs": 25}
 FRESH = {"scipy": 8, "colour": 5, "ahrs": 5}
-EQUAL = {"scipy": 60, "colour": 25, "ahrs": 25}
-CAPTURED = {"scipy": 50, "colour": 25, "ahrs": 25}
+EQUAL = {"scipy": 30, "colour": 17, "ahrs": 20}
+CAPTURED = {"scipy": 25, "colour": 17, "ahrs": 20}
 # Functions that turn out to read uninitialised memory: on another version than the one they were found on.
 UNSTABLE = 3
 
@@ -36,9 +36,9 @@ def installed_cases(package: str) -> list[Case]:
 
 
 def fixed_slice(package: str) -> list[Case]:
-    """Return functions from everywhere in a package: the same in every run."""
+    """Return functions from everywhere in a package: the same in every run with one Python."""
     cases = installed_cases(package)
-    return cases if FULL else cases[:: max(1, len(cases) // FIXED[package])]
+    return share(cases, max(1, len(cases) // FIXED[package]))
 
 
 def fresh_slice(package: str) -> list[Case]:
