@@ -20,6 +20,7 @@ from under_test import compile_fused
 import bcjit
 from bcjit.backends import Fused, backend_name, get_backend
 from bcjit.backends.fused import calls, scratch
+from bcjit.backends.fused import threads as fused_threads
 from bcjit.backends.fused.buffer import Buffer
 from bcjit.backends.fused.calls import BLOCKWISE, elementwise
 from bcjit.backends.fused.few import adds_in_order
@@ -873,3 +874,140 @@ def test_a_buffer_is_free_where_none_of_its_arrays_is_needed():
             if free:
                 buffer.add(one)
     assert refused > 60
+
+
+# ------------------------------------------------------------------ threads
+def with_masks(x, y):
+    z = np.where(x > 0.5, x * 2.0 + y, y - x)
+    return np.sqrt(np.abs(z)) * 0.5 + np.where(z < 1.0, 0.0, z), z
+
+
+def soft_rows(x, y):
+    shifted = np.exp(x - x.max(axis=-1, keepdims=True)) * y
+    return shifted / shifted.sum(axis=-1, keepdims=True) + y * 2.0
+
+
+@pytest.fixture
+def threads(monkeypatch):
+    """Let runs have three threads; return what is told each that asks."""
+    counts = []
+
+    def three():
+        counts.append(3)
+        return 3
+
+    monkeypatch.setattr(fused_threads, "thread_count", three)
+    return counts
+
+
+@pytest.mark.parametrize("fn", [flat_chain, with_masks, soft_rows])
+def test_threads_give_the_same_bits(fn, threads):
+    compiled = bcjit.compile(fn, backend=Fused(smallest=0, block=64))
+    rng = np.random.default_rng(3)
+    for length in (64 * 64, 64 * 64 - 1, 64 * 64 + 37, 64 * 67 + 1):
+        x, y = (rng.random((length, 9) if fn is soft_rows else length) for _ in range(2))
+        for _ in range(3):
+            got, wanted = compiled(x, y), fn(x, y)
+            for one, other in zip(
+                got if type(got) is tuple else (got,), wanted if type(wanted) is tuple else (wanted,),
+                strict=True,
+            ):  # fmt: skip
+                assert one.tobytes() == other.tobytes(), length
+    assert len(threads) >= 9  # one length is a block too short
+
+
+def test_what_a_thread_meets_is_told_as_ever(threads, monkeypatch):
+    def fn(x, y):
+        return np.log(x * 2.0 + y) * 0.5 + np.exp(y) / (x + 1.0)
+
+    compiled = bcjit.compile(fn, backend=Fused(smallest=0, block=64))
+    good = np.ones(64 * 80), np.ones(64 * 80)
+    for place in (None, 0, 64 * 40, -1, None):
+        x, y = good[0].copy(), good[1]
+        if place is not None:
+            x[place] = -5.0
+        for state in ({}, {"all": "ignore"}, {"invalid": "raise"}):
+            outcomes = []
+            for function in (fn, compiled):
+                with np.errstate(**state), warnings.catch_warnings(record=True) as caught:
+                    warnings.simplefilter("always")
+                    try:
+                        result = function(x, y).tobytes()
+                    except FloatingPointError as error:
+                        result = str(error)
+                said = [(one.filename, one.lineno, str(one.message)) for one in caught]
+                outcomes.append((result, said))
+            assert outcomes[0] == outcomes[1]
+    assert threads
+    threads.clear()
+
+    def none_left(*_):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(fused_threads._thread, "start_new_thread", none_left)
+    assert compiled(*good).tobytes() == fn(*good).tobytes()
+    assert threads
+
+
+def test_a_signal_handler_may_raise_while_threads_are_at_work(threads):
+    class Struck(Exception):
+        pass
+
+    def handler(*_):
+        raise Struck
+
+    compiled = bcjit.compile(flat_chain, backend=Fused(smallest=0, block=512))
+    x, y = np.linspace(0.0, 1.0, 400_000), np.ones(400_000)
+    wanted = flat_chain(x, y).tobytes()
+    compiled(x, y)
+    before = signal.signal(signal.SIGALRM, handler)
+    struck = 0
+    try:
+        for turn in range(30):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 2e-4 * (turn % 10 + 1))
+                while True:
+                    assert compiled(x, y).tobytes() == wanted
+            except Struck as error:
+                struck += 1
+                names = [one.tb_frame.f_globals["__name__"] for one in _entries(error)]
+                assert set(names) == {__name__}
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert struck == 30
+    assert compiled(x, y).tobytes() == wanted
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_signal_handler_may_fork_while_threads_are_at_work(threads):
+    children = []
+
+    def handler(*_):
+        children.append(os.fork())
+
+    compiled = bcjit.compile(flat_chain, backend=Fused(smallest=0, block=512))
+    x, y = np.linspace(0.0, 1.0, 400_000), np.ones(400_000)
+    wanted = flat_chain(x, y).tobytes()
+    compiled(x, y)
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        for turn in range(4):
+            signal.setitimer(signal.ITIMER_REAL, 5e-4 * (turn + 1))
+            while len(children) <= turn:
+                right = compiled(x, y).tobytes() == wanted
+            if children[-1] == 0:
+                os._exit(0 if right else 1)
+            assert right
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert [os.waitpid(child, 0)[1] for child in children] == [0] * 4
+
+
+def _entries(error):
+    traceback = error.__traceback__
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next

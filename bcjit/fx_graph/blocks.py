@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import symtable
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -29,6 +30,7 @@ class Blocks:
 
     needed: list[Expression]  # whose sizes are read before
     before: list[str]
+    unless: str  # the head of what is done where no threads have done it; may be empty
     head: str
     slices: list[str]
     calls: list[tuple[Node, str]]
@@ -47,7 +49,9 @@ def blocks(renderer: Renderer, graph: Graph, run: Run) -> Blocks:
     ]
     head = f"for {writer.start} in range(0, {writer.length}, {writer.step}):"
     here = f"{writer.here} = {renderer.bind(slice, 'slice')}({writer.start}, {writer.start} + {writer.step})"
-    return Blocks(writer.needed, writer.before, head, [here, *writer.slices.values()], calls, after)
+    slices = [here, *writer.slices.values()]
+    unless = writer.threads([*slices, *(text for _, text in calls)])
+    return Blocks(writer.needed, writer.before, unless, head, slices, calls, after)
 
 
 class _Writer:
@@ -92,6 +96,33 @@ class _Writer:
             # Lengths that leave so little behind with three sizes are beyond any memory.
             self.before += [f"{step} -= {turn} * ({test})"] * 2
         self.length, self.step = length, step
+
+    def threads(self, body: list[str]) -> str:
+        """Return the head of what is done where threads have not done the blocks: these get the body as a function of its own."""
+        renderer, run = self.renderer, self.run
+        if renderer.buffers.threads is None:
+            return ""
+        text = "".join(f"        {line}\n" for line in body)
+        loop = f"    for {self.start} in starts:\n{text}"
+        (inner,) = symtable.symtable(f"def part(starts):\n{loop}", "part", "exec").get_children()
+        names = {one.get_name() for one in inner.get_symbols() if one.is_global()}
+        globals_ = {name: renderer.namespace[name] for name in names if name in renderer.namespace}
+        names -= {*globals_, self.length, self.step}
+        local = sorted(names & {renderer.buffers.names[number] for number in run.local})
+        shared = sorted(names - {*local})
+        parameters = ", ".join(["starts", self.length, self.step, *local, *shared])
+        made: dict[str, object] = {}
+        globals_ |= {"__name__": "bcjit.graph", "__warningregistry__": 0}
+        code = compile(
+            f"def part({parameters}):\n{loop}", "<bcjit part>", "exec", dont_inherit=True
+        )
+        exec(code, globals_, made)
+        threads, part = (
+            renderer.bind(renderer.buffers.threads, "in_threads"),
+            renderer.bind(made["part"], "part"),
+        )
+        given = (f"({''.join(f'{name}, ' for name in words)})" for words in (local, shared))
+        return f"if not {threads}({part}, {self.length}, {self.step}, {', '.join(given)}):"
 
     def _whole(self) -> tuple[str, str, str]:
         """Return the shape of the arrays, their size, and the length that is cut into blocks."""

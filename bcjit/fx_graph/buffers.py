@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bcjit.fx_graph.graph import Graph
     from bcjit.fx_graph.places import Places
 
-__all__ = ["NO_BUFFERS", "Plan", "Planner", "Pool", "Run", "Scratch", "Stored"]
+__all__ = ["NO_BUFFERS", "Plan", "Planner", "Pool", "Run", "Scratch", "Stored", "Threads"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +139,8 @@ class Plan:
         Inputs that must be C-contiguous.
     runs
         Calls that are made block by block.
+    threads
+        What may do their blocks.
     """
 
     calls: Mapping[Node, Stored]
@@ -149,6 +151,35 @@ class Plan:
     equal: tuple[tuple[Dim, Dim], ...] = ()
     contiguous: tuple[Node, ...] = ()
     runs: tuple[Run, ...] = ()
+    threads: Threads | None = None
+
+
+class Threads(Protocol):
+    """Has several threads do the blocks of a run."""
+
+    def __call__(
+        self,
+        part: Callable[..., object],
+        length: int,
+        step: int,
+        local: tuple[np.ndarray, ...],
+        shared: tuple[object, ...],
+        /,
+    ) -> bool:
+        """Have them do it, where that is worth it; return whether it is done.
+
+        Parameters
+        ----------
+        part
+            Called with where blocks start, the length, the step, arrays as the local ones, and what is shared.
+        length, step
+            What is cut, and the parts' length; a multiple of it will do, if what is left over is none or no less than `UNIT`.
+        local
+            Arrays with room for a block, which may not be the same in two threads at a time.
+        shared
+            What all threads read or write parts of.
+        """
+        ...
 
 
 class Planner(Protocol):
@@ -177,6 +208,7 @@ class Buffers:
     names: tuple[str, ...] = ()
     closing: tuple[str, str] | None = None
     runs: Mapping[Node, Run] = field(default_factory=dict)  # by each of their calls
+    threads: Threads | None = None
 
 
 NO_BUFFERS: Final = Buffers()

@@ -139,6 +139,7 @@ def _planned(
     number = max(len(plan.scratch), 1 + max(stored_in))  # those behind it leave the graph
     buffers = Buffers(plan.calls, tuple(beside.new_name("buffer") for _ in range(number)))
     buffers.runs = {node: run for run in plan.runs for node in (*run.nodes, *run.views)}
+    buffers.threads = plan.threads
     # A failure in front of every call is one of an input: nothing has happened.
     start = graph.inputs[0]
     taking: list[Line] = []

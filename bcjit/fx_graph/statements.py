@@ -178,9 +178,13 @@ class _Writer:
             self._need(value, node)
         for text in parts.before:
             self._line(text, node)
-        self._line(parts.head, node)
+        depth = 0
+        if parts.unless:
+            self._line(parts.unless, node)
+            depth = 1
         inside = [(node, text) for text in parts.slices] + parts.calls
-        self.block.lines.extend(Line(1, text, one) for one, text in inside)
+        self.block.lines.append(Line(depth, parts.head, node))
+        self.block.lines.extend(Line(depth + 1, text, one) for one, text in inside)
         for one, text in parts.after:
             self._line(text, one)
         unbound = {places.name(one) for one in run.nodes if one not in run.read_later | run.rows}

@@ -36,6 +36,7 @@ from bcjit.backends.fused.order import (
 )
 from bcjit.backends.fused.runs import Array, FoundRun, Key, Runs, masks
 from bcjit.backends.fused.scratch import ScratchPool
+from bcjit.backends.fused.threads import in_threads
 from bcjit.dims import Dim, Expr, floor_divide, maximum, minimum, product
 from bcjit.fx_graph import Node, NodeKind, maker
 from bcjit.fx_graph.blocks import UNIT
@@ -156,6 +157,7 @@ class BufferPlanner:
             tuple(sizes.equal),
             tuple(inputs),
             tuple(self._run(places, run, main, calls, makes, blocks) for run in runs),
+            in_threads,
         )
 
     def _find_local(
