@@ -10,7 +10,7 @@ In the order in which a graph goes through it:
 `reduce_bound`
 `scan_tracing`, `scan_groups`, `scan_plan`          and with scans
 `inputs`, `program`                                 what a kernel is called with; what is compiled
-`rules`, `halves`, `complexes`                      scalar functions as vector instructions: floats, integers and bools; float16; complex numbers
+`rules`, `halves`, `complexes`, `division`          scalar functions as vector instructions: floats, integers and bools; float16; complex numbers; quotients
 `fast`, `fast_rules`, `polynomials`, `lanes`        the option ``fast``: functions as polynomials
 `text`, `emit`, `loop_calls`                        LLVM's text: instructions, a whole kernel, calls of NumPy's inner loops
 `engine`, `compiled`                                machine code: from text, in memory and on disk

@@ -51,6 +51,8 @@ class Machine:
         Whether this is an x86 processor that converts float16.
     rounds
         Whether the processor rounds floats to whole numbers: else LLVM would call functions for that.
+    long_floats
+        Whether this is an x86 processor that converts vectors of int64 from and to floats.
     name
         The processor and its features: what object files depend on.
     """
@@ -74,6 +76,7 @@ class Machine:
         self.halves = x86 and bool(features.get("f16c"))
         self.fuses = not x86 or bool(features.get("fma"))
         self.rounds = not x86 or bool(features.get("sse4.1"))
+        self.long_floats = x86 and bool(features.get("avx512dq"))
         self.jit: Any = llvm.create_lljit_compiler(self.target)
         self._names = itertools.count()
 

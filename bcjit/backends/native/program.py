@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from bcjit import _core
+from bcjit.backends.native.division import QUOTIENTS
 from bcjit.backends.native.fast import fast_of
 from bcjit.backends.native.gathers import GATHER
 from bcjit.backends.native.rules import X86, has_rule
@@ -170,4 +171,8 @@ def flags_that_count(item: Item) -> int:
     if item.function.name == "cast":
         beyond = item.dtypes[0].kind == "f" and item.dtypes[1].kind in "iu"
         return 2 if beyond else int(item.dtypes[0].kind in "iufc")
+    if item.function.name in QUOTIENTS and has_rule(item.function, item.dtypes):
+        by = item.operands[1]
+        known = isinstance(by, Constant) and by.dtype.kind in "iu" and int(by.value) not in (0, -1)
+        return 0 if known else 2
     return int(item.function.can_fail(item.dtypes[0]))

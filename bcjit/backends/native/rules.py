@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from bcjit.backends.native.complexes import complex_rule, real_of
+from bcjit.backends.native.division import QUOTIENTS, can_divide, division_rule
 from bcjit.backends.native.engine import machine
 from bcjit.backends.native.fast import fast_of
 from bcjit.backends.native.gathers import GATHER, gather_rule
@@ -103,12 +104,10 @@ _PREDICATES: Final = {
 }  # fmt: skip
 
 
-# Instructions for these raise the invalid flag for quiet NaN, which NumPy's loops take back, unless told otherwise.
-_SIGNALING: Final = frozenset({"olt", "ole", "ogt", "oge"})
-
-
 def _compare(t: Text, predicate: str, one: Vector, other: Vector) -> Vector:
-    if X86 and predicate in _SIGNALING:
+    if X86 and one.dtype.kind == "f":
+        # Instructions for order raise the invalid flag for quiet NaN, which NumPy's loops take back, unless told otherwise. None of them may be
+        # left out where nothing needs the result: what is compared has flags.
         kind = t.type_of(one.dtype)
         given = [(kind, one.name), (kind, other.name)]
         given += [("metadata", f'!"{predicate}"'), ("metadata", '!"fpexcept.strict"')]
@@ -264,17 +263,16 @@ def _shifted(opcode: str) -> Rule:
 
 def _float_to_integer(t: Text, value: Vector, target: DType) -> Vector:
     """As C does on x86, by the instruction for int32 or int64: what is out of range raises the invalid flag, and is what NumPy has there."""
-    source = value.dtype
+    source, large = value.dtype, None
     through = np.dtype(
         np.int32 if target.itemsize < 4 or target == np.dtype(np.int32) else np.int64
     )
-    kind, large = t.type_of(source), None
     if target == np.dtype(np.uint64):
         half = t.constant(source.type(2.0**63))
         large = _compare(t, "oge", value, half)
         less = _instruction("fsub")(t, (value, half), (source,) * 3)
         value = _select(t, large, less, value)
-    found = t.make(through, f"fptosi {kind} {value.name} to {t.type_of(through)}")
+    found = t.whole(value, through)
     if large is not None:
         bit = _select(t, large, t.constant(np.int64(-(2**63))), t.constant(np.int64(0)))
         found = _instruction("xor")(t, (found, bit), (through,) * 3)
@@ -350,6 +348,7 @@ _RULES: Final[dict[str, dict[str, Rule]]] = {
     "clip": {"f": _clipped, "iu": _clipped},
     "select": {"b": _where},
     "cast": {"biuf": _cast},
+    **{name: {"fiu": division_rule(name)} for name in QUOTIENTS},
     **{name: {"fiub": _comparison(name)} for name in _PREDICATES},
 }  # fmt: skip
 
@@ -400,6 +399,8 @@ def _of_kind(name: str, dtypes: tuple[DType, ...]) -> Rule | None:
         return (
             None  # what is out of range of integers, too, is decided by the processor's instruction
         )
+    if name in QUOTIENTS and not (X86 and can_divide(dtypes[0])):
+        return None
     for kinds, rule in _RULES.get(name, {}).items():
         if dtypes[0].kind in kinds:
             return rule

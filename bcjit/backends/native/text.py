@@ -37,10 +37,11 @@ def memory_type(dtype: DType) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """A value: the name of a vector of elements of a dtype."""
+    """A value: the name of a vector of elements of a dtype, and what all of them are if that is known."""
 
     name: str
     dtype: DType
+    value: np.generic | None = None
 
 
 class Text:
@@ -116,7 +117,7 @@ class Text:
         """Return the vector of a constant."""
         element = element_type(value.dtype)
         text = scalar_text(value)
-        return Vector(f"<{', '.join([f'{element} {text}'] * self.width)}>", value.dtype)
+        return Vector(f"<{', '.join([f'{element} {text}'] * self.width)}>", value.dtype, value)
 
     def opaque(self, value: np.generic) -> Vector:
         """Return the vector of a constant that LLVM does not know, made once.
@@ -169,6 +170,15 @@ class Text:
         if vector.dtype.kind == "b":
             name = self.value(f"zext {self.vector_type('i1')} {name} to {memory}")
         self.emit(f"store {memory} {name}, ptr {pointer}, align {_alignment(vector.dtype)}")
+
+    def whole(self, value: Vector, dtype: DType) -> Vector:
+        """Convert floats to integers, with the flag of what is out of range, also where nothing needs the result."""
+        kind, target = self.type_of(value.dtype), self.type_of(dtype)
+        opcode = "fptosi" if dtype.kind == "i" else "fptoui"
+        float_name = {2: "f16", 4: "f32", 8: "f64"}[value.dtype.itemsize]
+        name = f"llvm.experimental.constrained.{opcode}.v{self.width}{element_type(dtype)}.v{self.width}{float_name}"
+        given = [(kind, value.name), ("metadata", '!"fpexcept.strict"')]
+        return Vector(self.call(name, target, given), dtype)
 
     def call(self, function: str, result: str, operands: Iterable[tuple[str, str]]) -> str:
         """Call a function, which is declared; operands are types and names."""
