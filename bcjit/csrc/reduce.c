@@ -4,6 +4,7 @@
  * order of blocks decides, are left to `fallback`, the same calls in NumPy. Results are new memory.
  */
 #include "reduce.h"
+#include "kernel_pool.h"
 
 #include <string.h>
 
@@ -142,7 +143,7 @@ static bool store_size(ReduceRun *run, int i)
 }
 
 /* 1 done, 0 not what the kernel is for, -1 an error is set. */
-static int compute(const ReduceKernel *kernel, PyObject *const *args, PyArrayObject **results,
+static int compute(ReduceKernel *kernel, PyObject *const *args, PyArrayObject **results,
                    char *numbers)
 {
     ReduceRun run;
@@ -197,19 +198,28 @@ static int compute(const ReduceKernel *kernel, PyObject *const *args, PyArrayObj
         }
     }
     run.tile = tile_of(&run);
+    int threads = total < WITHOUT_GIL ? 1 : bcjit_pool_threads(), done = 1;
+    if (threads < 0) {
+        return -1;
+    }
     size_t size = place_all(&run, NULL), got;
-    char *memory = scratch_take(size + 64, &got);
+    char *memory = scratch_take((size_t)threads * size + 64, &got);
     if (memory == NULL) {
         PyErr_NoMemory();
         return -1;
     }
-    place_all(&run, (char *)(((npy_uintp)memory + 63) & ~(npy_uintp)63));
-    PyThreadState *saved = total < WITHOUT_GIL ? NULL : PyEval_SaveThread();
-    reduce_run(&run);
-    if (saved != NULL) {
-        PyEval_RestoreThread(saved);
+    char *from = (char *)(((npy_uintp)memory + 63) & ~(npy_uintp)63);
+    place_all(&run, from);
+    if (total < WITHOUT_GIL) {
+        reduce_run(&run, 0, reduce_tiles(&run));
+    }
+    else {
+        done = reduce_all(kernel, &run, from, size, threads, place_all);
     }
     scratch_give(memory, got);
+    if (done < 0) {
+        return -1;
+    }
     if (PyErr_Occurred()) {                 /* a loop of NumPy's took the GIL to say so */
         PyErr_Clear();
         return 0;
@@ -412,6 +422,14 @@ static int read_phases(ReduceKernel *kernel, PyObject *given)
         }
         if (phase->n_folds < 0) {
             return -1;
+        }
+        phase->in_parts = true;
+        for (int k = 0; k < phase->n_folds; k++) {
+            const Fold *fold = &phase->folds[k];
+            int type = kernel->smalls[fold->small].type;
+            bool any_order = fold->clears || PyTypeNum_ISINTEGER(type) || PyTypeNum_ISBOOL(type);
+            phase->in_parts = phase->in_parts && fold->kind != FOLD_WHOLE && fold->kind != FOLD_POSITION &&
+                              (fold->kind != FOLD_LOOP || any_order);
         }
     }
     return kernel->n_phases < 0 ? -1 : 0;

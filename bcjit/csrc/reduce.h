@@ -58,6 +58,7 @@ typedef struct {
 typedef struct {
     Code big, small;
     int n_folds;
+    bool in_parts;                          /* parts of a row can be folded alone */
     bool tree;                              /* some are sums whose order depends on the length */
     bool in_pieces;                         /* some depend on how many elements NumPy folds at a time */
     Fold folds[REDUCE_FOLDS];
@@ -103,6 +104,7 @@ typedef struct {
     bool has_positions, keeps_dims;         /* results of these kinds */
     bool loops;                             /* some of NumPy's run, whose flags may be those of the older unit */
     Py_ssize_t calls, fell_back;
+    double pace;                            /* nanoseconds of one thread for an element, as measured last; 0: not yet */
     ReduceOperand operands[REDUCE_OPERANDS];
     KernelScalar scalars[KERNEL_SCALARS];
     Big bigs[REDUCE_BIGS];
@@ -165,8 +167,36 @@ static inline npy_intp reduce_offset(const npy_intp *dims, const npy_intp *strid
     return found;
 }
 
-/* reduce_run.c: computes all of a run. */
-void reduce_run(ReduceRun *run);
+/* What is known of a row so far, for each fold. */
+typedef union {
+    double float64;
+    float float32;
+    npy_intp count;
+    char bytes[KERNEL_SCALAR_SIZE];
+} Partial;
+
+/* reduce_run.c */
+
+/* Some rows or columns of a run go through all phases at once: so many such tiles are there. */
+npy_intp reduce_tiles(const ReduceRun *run);
+/* Computes tiles [first, last), and notes what flags they raise. */
+void reduce_run(ReduceRun *run, npy_intp first, npy_intp last);
+
+/* Rows so long that each phase of one is computed in parts: has a row's values be those that lie for the phases. */
+void reduce_begin_row(ReduceRun *run, npy_intp row);
+/* Folds n elements of a row, from `start` on, alone. `by_tree`: whether NumPy adds the two halves of more elements. */
+void reduce_part(ReduceRun *run, int p, npy_intp row, npy_intp start, npy_intp n, Partial *values);
+/* What was folded of some elements with what was folded of those behind them. */
+void reduce_join(ReduceRun *run, int p, Partial *values, const Partial *behind);
+/* How many elements from `start` on NumPy folds alone. */
+npy_intp reduce_next_piece(const ReduceRun *run, int p, npy_intp start);
+/* What follows in a phase when all of a row is folded. */
+void reduce_end_phase(ReduceRun *run, int p, npy_intp row, const Partial *values);
+
+/* reduce_threads.c: computes all of a large run, by so many threads, each with memory of its own, `size` bytes from `memory` on; `place`
+ * says where its values lie there. 1: done; 0: NumPy's loops have something to say; -1: an error is set. */
+int reduce_all(ReduceKernel *kernel, ReduceRun *run, char *memory, size_t size, int threads,
+               size_t (*place)(ReduceRun *run, char *memory));
 
 /* reduce_sums.c: for this processor, once it was asked. */
 extern double (*pairwise_float64)(const double *values, npy_intp n);

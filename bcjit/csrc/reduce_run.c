@@ -14,6 +14,7 @@ typedef struct {
     int p;                                  /* which phase that is */
     npy_intp outer;                         /* the first row of the tile, or the slab of the columns */
     npy_intp row;                           /* the first row of a block */
+    npy_intp begin;                         /* the element with which a row, or a part of it, begins */
     npy_intp column;
     char numbers[KERNEL_SCALARS * KERNEL_SCALAR_SIZE];
 } Step;
@@ -184,14 +185,6 @@ static void store_count(int type, char *to, npy_intp count)
     default: *(npy_int64 *)to = (npy_int64)count;
     }
 }
-
-/* What is known of a row so far, for each fold. */
-typedef union {
-    double float64;
-    float float32;
-    npy_intp count;
-    char bytes[KERNEL_SCALAR_SIZE];
-} Partial;
 
 /* n elements of a row. Pairwise sums give that of these elements alone. */
 static void fold_piece(ReduceRun *run, const Fold *fold, Partial *value, const char *from, bool first,
@@ -374,16 +367,16 @@ static void fold_long(Step *step, npy_intp row, npy_intp start, npy_intp n, Part
     for (int i = 0; i < phase->n_folds; i++) {
         const Fold *fold = &phase->folds[i];
         if (is_by_pieces(fold)) {
-            fold_piece(step->run, fold, &values[i], folded_at(step, fold, row, start, n), start == 0, n);
+            fold_piece(step->run, fold, &values[i], folded_at(step, fold, row, start, n),
+                       start == step->begin, n);
         }
     }
 }
 
-/* How many elements from `start` on NumPy folds at once. */
-static npy_intp next_piece(const Step *step, npy_intp start)
+npy_intp reduce_next_piece(const ReduceRun *run, int p, npy_intp start)
 {
-    npy_intp rest = step->run->segment - start % step->run->segment, pieces = step->run->pieces[step->p];
-    npy_intp left = pieces - start % step->run->segment % pieces;
+    npy_intp rest = run->segment - start % run->segment, pieces = run->pieces[p];
+    npy_intp left = pieces - start % run->segment % pieces;
     return rest < left ? rest : left;
 }
 
@@ -395,7 +388,7 @@ static void fold_row(Step *step, npy_intp row, Partial *values)
     bool by_blocks = phase->big.run != NULL || step->run->gathers[step->p];
     for (npy_intp start = 0; start < step->run->reduced; start += n) {
         Partial before[REDUCE_FOLDS];
-        n = next_piece(step, start);
+        n = reduce_next_piece(step->run, step->p, start);
         memcpy(before, values, sizeof(before));
         if (by_blocks) {
             fold_long(step, row, start, n, values);
@@ -406,7 +399,8 @@ static void fold_row(Step *step, npy_intp row, Partial *values)
                 continue;
             }
             if (!by_blocks) {
-                fold_piece(step->run, fold, &values[i], folded_at(step, fold, row, start, n), start == 0, n);
+                fold_piece(step->run, fold, &values[i], folded_at(step, fold, row, start, n),
+                       start == step->begin, n);
             }
             if (start > 0) {
                 add_piece(fold, &values[i], &before[i]);
@@ -432,7 +426,7 @@ static void fold_whole(Step *step, const Fold *fold, npy_intp row)
     memcpy(value.bytes, fold->initial, KERNEL_SCALAR_SIZE);
     keep_flags(run, fold);
     for (npy_intp start = 0; start < run->reduced; start += n) {
-        n = next_piece(step, start);
+        n = reduce_next_piece(step->run, step->p, start);
         fold_with_loop(fold, value.bytes, from + start * fold->source_size, fold->source_size,
                        start == 0, n);
     }
@@ -516,6 +510,7 @@ static void rows_of_phase(Step *step, npy_intp n_rows)
         step->row = row;
         if (!at_once) {
             Partial values[REDUCE_FOLDS] = {{0}};
+            step->begin = 0;
             if (code->by_rows) {
                 set_numbers(step, row);
             }
@@ -552,26 +547,81 @@ static void rows_of_phase(Step *step, npy_intp n_rows)
     }
 }
 
-static void run_last(ReduceRun *run)
+/* Has values that are folded lie where those of a row do. */
+static void set_smalls(ReduceRun *run, npy_intp outer)
+{
+    for (int i = 0; i < run->kernel->n_smalls; i++) {
+        if (run->small_results[i] != NULL) {
+            run->smalls[i] = run->small_results[i] + outer * run->kernel->smalls[i].itemsize;
+        }
+    }
+}
+
+static void run_last(ReduceRun *run, npy_intp first, npy_intp last)
 {
     const ReduceKernel *kernel = run->kernel;
     Step step;
     step.run = run;
     step.column = 0;
-    for (npy_intp outer = 0; outer < run->outer; outer += run->tile) {
-        npy_intp rows = run->outer - outer < run->tile ? run->outer - outer : run->tile;
-        step.outer = outer;
-        for (int i = 0; i < kernel->n_smalls; i++) {
-            if (run->small_results[i] != NULL) {
-                run->smalls[i] = run->small_results[i] + outer * kernel->smalls[i].itemsize;
-            }
-        }
+    for (npy_intp tile = first; tile < last; tile++) {
+        step.outer = tile * run->tile;
+        npy_intp rest = run->outer - step.outer, rows = rest < run->tile ? rest : run->tile;
+        set_smalls(run, step.outer);
         for (step.p = 0; step.p < kernel->n_phases; step.p++) {
             step.phase = &kernel->phases[step.p];
             rows_of_phase(&step, rows);
             run_small(&step, rows);
         }
     }
+}
+
+/* ---- long rows, in parts --------------------------------------------------------------------- */
+
+void reduce_begin_row(ReduceRun *run, npy_intp row)
+{
+    set_smalls(run, row);
+}
+
+void reduce_part(ReduceRun *run, int p, npy_intp row, npy_intp start, npy_intp n, Partial *values)
+{
+    Step step = {.run = run, .phase = &run->kernel->phases[p], .p = p, .outer = row, .begin = start};
+    if (step.phase->big.run != NULL) {
+        set_numbers(&step, 0);
+    }
+    if (step.phase->big.run != NULL || run->gathers[p]) {
+        fold_long(&step, 0, start, n, values);
+        return;
+    }
+    for (int i = 0; i < step.phase->n_folds; i++) {
+        const Fold *fold = &step.phase->folds[i];
+        fold_piece(run, fold, &values[i], folded_at(&step, fold, 0, start, n), true, n);
+    }
+}
+
+void reduce_join(ReduceRun *run, int p, Partial *values, const Partial *behind)
+{
+    for (int i = 0; i < run->kernel->phases[p].n_folds; i++) {
+        const Fold *fold = &run->kernel->phases[p].folds[i];
+        switch (fold->kind) {
+        case FOLD_FLOAT64: values[i].float64 = values[i].float64 + behind[i].float64; break;
+        case FOLD_FLOAT32: values[i].float32 = values[i].float32 + behind[i].float32; break;
+        case FOLD_COUNT: values[i].count += behind[i].count; break;
+        default:
+            keep_flags(run, fold);
+            fold_with_loop(fold, values[i].bytes, behind[i].bytes,
+                           run->kernel->smalls[fold->small].itemsize, false, 1);
+        }
+    }
+}
+
+void reduce_end_phase(ReduceRun *run, int p, npy_intp row, const Partial *values)
+{
+    Step step = {.run = run, .phase = &run->kernel->phases[p], .p = p, .outer = row};
+    for (int i = 0; i < step.phase->n_folds; i++) {
+        const Fold *fold = &step.phase->folds[i];
+        store_folded(run, fold, &values[i], run->smalls[fold->small], false);
+    }
+    run_small(&step, 1);
 }
 
 /* ---- other axes ------------------------------------------------------------------------------ */
@@ -776,33 +826,39 @@ static void columns_of_phase(Step *step, npy_intp width)
     }
 }
 
-static void run_columns(ReduceRun *run)
+static npy_intp tiles_of_slab(const ReduceRun *run)
+{
+    return (run->inner + run->tile - 1) / run->tile;
+}
+
+static void run_columns(ReduceRun *run, npy_intp first, npy_intp last)
 {
     const ReduceKernel *kernel = run->kernel;
+    npy_intp of_slab = tiles_of_slab(run);
     Step step;
     step.run = run;
-    for (step.outer = 0; step.outer < run->outer; step.outer++) {
-        for (step.column = 0; step.column < run->inner; step.column += run->tile) {
-            npy_intp width = run->inner - step.column < run->tile ? run->inner - step.column : run->tile;
-            for (int i = 0; i < kernel->n_smalls; i++) {
-                if (run->small_results[i] != NULL) {
-                    run->smalls[i] = run->small_results[i] +
-                                     (step.outer * run->inner + step.column) * kernel->smalls[i].itemsize;
-                }
-            }
-            for (int i = 0; i < kernel->n_operands; i++) {
-                run->operands[i].filled = 0;
-            }
-            for (step.p = 0; step.p < kernel->n_phases; step.p++) {
-                step.phase = &kernel->phases[step.p];
-                columns_of_phase(&step, width);
-                run_small(&step, width);
-            }
+    for (npy_intp tile = first; tile < last; tile++) {
+        step.outer = tile / of_slab;
+        step.column = tile % of_slab * run->tile;
+        npy_intp rest = run->inner - step.column, width = rest < run->tile ? rest : run->tile;
+        set_smalls(run, step.outer * run->inner + step.column);
+        for (int i = 0; i < kernel->n_operands; i++) {
+            run->operands[i].filled = 0;
+        }
+        for (step.p = 0; step.p < kernel->n_phases; step.p++) {
+            step.phase = &kernel->phases[step.p];
+            columns_of_phase(&step, width);
+            run_small(&step, width);
         }
     }
 }
 
-void reduce_run(ReduceRun *run)
+npy_intp reduce_tiles(const ReduceRun *run)
+{
+    return run->inner == 1 ? (run->outer + run->tile - 1) / run->tile : run->outer * tiles_of_slab(run);
+}
+
+void reduce_run(ReduceRun *run, npy_intp first, npy_intp last)
 {
     if (run->kernel->loops) {
         flags_clear();
@@ -811,10 +867,10 @@ void reduce_run(ReduceRun *run)
         vector_flags_clear();
     }
     if (run->inner == 1) {
-        run_last(run);
+        run_last(run, first, last);
     }
     else {
-        run_columns(run);
+        run_columns(run, first, last);
     }
     run->flags |= run->kernel->loops ? flags_raised() : vector_flags_raised();
 }

@@ -374,7 +374,7 @@ class _Kernel:
         """Drop the views that nobody else needs; nothing of what they are made of is left to fail."""
         graph = self.graph
         read_from = {node for node, _ in graph.symbols.values()}
-        queue = list(self.group.views)
+        queue = [] if isinstance(self.group, ScanGroup) else list(self.group.views)
         while queue:
             node = queue.pop()
             if node.users or node in graph.keep or node in read_from:
