@@ -390,3 +390,20 @@ def test_stores_of_views_that_do_not_fit() -> None:
     check(
         stored, lambda: (grid(4, 3), grid(4, 3)), lambda: (grid(4, 3), grid(3, 3)), frozen, writes=0
     )
+
+
+def test_views_by_an_index_that_may_be_out_of_bounds_are_made_before_the_kernel() -> None:
+    def copied(u: Array) -> None:
+        for i in range(len(u)):
+            row = u[i]
+            column = u[:, i]
+            row[:] = column[::-1]
+
+    def added(u: Array) -> None:
+        for i in range(len(u)):
+            column = u[:, i]
+            u[i] += column[::-1]
+
+    bcjit.config.strict = True  # put back by conftest.py
+    for function in (copied, added):
+        check(function, lambda: (grid(3, 3),), lambda: (grid(4, 4),), writes=0)

@@ -132,10 +132,11 @@ def lazy_views(
     read_from = {*read_from, *(source for source, _ in graph.symbols.values())}
     users = {*inside, node}
     for operand in node.uses():
-        if operand in found or operand in read_from or operand.can_fail:
+        if operand in found or operand in read_from or operand.alias != "view":
             continue
-        if operand.alias != "view" or view_of(operand) is None:
-            continue
+        view = view_of(operand)
+        if view is None or any(one.can_fail for one in view.nodes):
+            continue  # the kernel takes it from the graph, as `own_views` says
         if _needed_by(graph, operand) <= {node} and all(user in users for user in operand.users):
             found.append(operand)
     return tuple(found)
