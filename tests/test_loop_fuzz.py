@@ -13,7 +13,7 @@ from generated_slices import FRESH_SEED, SLICE, check, generated, observed, writ
 from hypothesis import seed
 from under_test import compile_eager, run_plain
 
-EACH = 2_000 if FULL else 60
+EACH = 2_000 if FULL else 45
 
 # What is captured of twenty programs of the fixed seed where least is: nodes, and loops whole; only to be raised.
 FLOOR = 2_000
