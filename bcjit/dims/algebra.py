@@ -204,9 +204,9 @@ def is_dim(value: object) -> bool:
 
 
 def _coerce(value: object) -> DimLike | None:
-    if isinstance(value, Expr | Symbol):
+    if type(value) is int or isinstance(value, Expr | Symbol):
         return value
-    if isinstance(value, SupportsIndex):
+    if isinstance(value, SupportsIndex):  # by protocol, which takes long
         return operator.index(value)
     return None
 
@@ -284,10 +284,26 @@ def subtract(left: DimLike, right: DimLike) -> Dim:
     return _combine(left, right, -1)
 
 
+def _shifted(one: Expr, number: int) -> Dim:
+    """``one + number``; the constant is the last term, so the others stay in order."""
+    terms = one.terms
+    if terms[-1][0] == ():
+        number += terms[-1][1]
+        terms = terms[:-1]
+    return Expr((*terms, ((), number))) if number else Expr(terms)
+
+
 def _combine(left: DimLike, right: DimLike, factor: int) -> Dim:
     """``left + factor * right``."""
-    if isinstance(left, int) and isinstance(right, int):
-        return left + factor * right
+    if type(right) is int:
+        if isinstance(left, int):
+            return left + factor * right
+        return _shifted(left.expr if isinstance(left, Symbol) else left, factor * right)
+    if type(left) is int and isinstance(right, Expr | Symbol):
+        one = right.expr if isinstance(right, Symbol) else right
+        if factor == 1:
+            return _shifted(one, left)
+        return _shifted(Expr(tuple((monomial, -n) for monomial, n in one.terms)), left)
     terms = terms_of(left)
     for monomial, coefficient in terms_of(right).items():
         terms[monomial] = terms.get(monomial, 0) + factor * coefficient

@@ -88,12 +88,13 @@ def key_of(frame: Frame, loop: Loop) -> LoopKey:
 # ---------------------------------------------------------------------- when
 def enter_loop(vm: Machine, frame: Frame) -> Exit | bool | None:
     """Capture a ``while`` loop at whose head the frame is: `LoopEntry` of the machine."""
-    loops = loops_of(frame.listing)
-    if not loops or vm.steps > config.capture_limit:
-        return None
     index = vm.state.index
-    loop = next((one for one in loops if index == one.head or index in one.same), None)
-    if loop is None or loop.is_for or not _is_allowed(vm, frame, loop):
+    for loop in loops_of(frame.listing):  # hardly ever one: this is asked at each instruction
+        if index == loop.head or index in loop.same:
+            break
+    else:
+        return None
+    if loop.is_for or vm.steps > config.capture_limit or not _is_allowed(vm, frame, loop):
         return None
     found = _attempt(vm, frame, loop, None)
     return None if isinstance(found, _Left) else found or True
