@@ -125,7 +125,8 @@ static void run_small(Step *step, npy_intp n)
     run_code(run, code, data, step->numbers, n);
 }
 
-static void set_numbers(Step *step, npy_intp row)
+/* The numbers of the machine code that differ from row to row. */
+static void set_row_numbers(Step *step, npy_intp row)
 {
     const ReduceRun *run = step->run;
     const Code *code = &step->phase->big;
@@ -133,13 +134,29 @@ static void set_numbers(Step *step, npy_intp row)
         Place place = code->numbers[i];
         char *to = step->numbers + i * KERNEL_SCALAR_SIZE;
         if (place.space == IN_NUMBER) {
-            memcpy(to, run->scalars + place.index * KERNEL_SCALAR_SIZE, KERNEL_SCALAR_SIZE);
+            continue;
         }
-        else {
-            npy_intp size = run->kernel->smalls[place.index].itemsize;
-            memcpy(to, run->smalls[place.index] + row * size, (size_t)size);
+        npy_intp size = run->kernel->smalls[place.index].itemsize;
+        const char *from = run->smalls[place.index] + row * size;
+        switch (size) {
+        case 4: memcpy(to, from, 4); break;
+        case 8: memcpy(to, from, 8); break;
+        default: memcpy(to, from, (size_t)size);
         }
     }
+}
+
+static void set_numbers(Step *step, npy_intp row)
+{
+    const ReduceRun *run = step->run;
+    const Code *code = &step->phase->big;
+    for (int i = 0; i < code->n_numbers; i++) {
+        if (code->numbers[i].space == IN_NUMBER) {
+            memcpy(step->numbers + i * KERNEL_SCALAR_SIZE,
+                   run->scalars + code->numbers[i].index * KERNEL_SCALAR_SIZE, KERNEL_SCALAR_SIZE);
+        }
+    }
+    set_row_numbers(step, row);
 }
 
 /* ---- folds ----------------------------------------------------------------------------------- */
@@ -308,6 +325,42 @@ static void produce_row(Step *step, npy_intp row, npy_intp start, npy_intp n)
         data[code->n_operands + i] = big_at(step, code->results[i].index, row, start);
     }
     run_code(run, code, data, step->numbers, n);
+}
+
+/* Whole rows of a block, one by one. */
+static void produce_rows(Step *step, npy_intp row, npy_intp n_rows)
+{
+    ReduceRun *run = step->run;
+    const Code *code = &step->phase->big;
+    npy_intp length = run->reduced, strides[2 * KERNEL_OPERANDS];
+    char *data[2 * KERNEL_OPERANDS];
+    int n_data = code->n_operands + code->n_results;
+    bool in_place = length >= code->width && length <= code->block && n_rows > 1;
+    for (int i = 0; i < n_data && in_place; i++) {
+        Place place = i < code->n_operands ? code->operands[i] : code->results[i - code->n_operands];
+        if (place.space == IN_BIG) {
+            data[i] = big_at(step, place.index, row, 0);
+            strides[i] = length * run->kernel->bigs[place.index].itemsize;
+            continue;
+        }
+        const ReduceArray *array = &run->operands[place.index];
+        in_place = array->outer_merges && array->step_merges && array->step == array->itemsize;
+        data[i] = row_of(run, array, step->outer + row);
+        strides[i] = array->outer;
+    }
+    for (npy_intp k = 0; k < n_rows; k++) {
+        if (code->by_rows) {
+            set_row_numbers(step, row + k);
+        }
+        if (!in_place) {
+            produce_row(step, row + k, 0, length);
+            continue;
+        }
+        code->run(data, step->numbers, code->loops, length, run->scratch);
+        for (int i = 0; i < n_data; i++) {
+            data[i] += strides[i];
+        }
+    }
 }
 
 /* What is folded of a row from element `start` on: all of it where it lies side by side, else the next n elements. */
@@ -526,13 +579,8 @@ static void rows_of_phase(Step *step, npy_intp n_rows)
         else if (flat) {
             produce_row(step, row, 0, here * length);
         }
-        else {
-            for (npy_intp k = 0; code->run != NULL && k < here; k++) {
-                if (code->by_rows) {
-                    set_numbers(step, row + k);
-                }
-                produce_row(step, row + k, 0, length);
-            }
+        else if (code->run != NULL) {
+            produce_rows(step, row, here);
         }
         for (int i = 0; i < phase->n_folds; i++) {
             if (!is_by_pieces(&phase->folds[i])) {
