@@ -272,18 +272,38 @@ static void gather(const ReduceRun *run, const ReduceArray *array, int first, in
                    npy_intp start, npy_intp n, char *to)
 {
     const npy_intp *dims = run->dims + first, *strides = array->strides + first, *firsts = array->firsts + first;
+    npy_intp at[REDUCE_DIMS], size = array->itemsize;
     int last = n_axes - 1;
-    npy_intp size = dims[last];
+    for (int axis = last; axis >= 0; axis--) {
+        at[axis] = start % dims[axis];
+        start /= dims[axis];
+    }
+    const char *row = from;
+    for (int axis = 0; axis < last && !array->is_rolled; axis++) {
+        row += at[axis] * strides[axis];
+    }
     while (n > 0) {
-        npy_intp at = start % size, here = at + firsts[last];
-        const char *row = from + reduce_offset(dims, strides, firsts, last, start / size);
-        here -= here < size ? 0 : size;
-        npy_intp count = size - (at > here ? at : here);
+        npy_intp here = at[last], count = dims[last] - here;
+        if (array->is_rolled) {
+            row = from;
+            for (int axis = 0; axis < last; axis++) {
+                npy_intp place = at[axis] + firsts[axis];
+                row += (place < dims[axis] ? place : place - dims[axis]) * strides[axis];
+            }
+            here += firsts[last];
+            here -= here < dims[last] ? 0 : dims[last];
+            count = dims[last] - (at[last] > here ? at[last] : here);
+        }
         count = count < n ? count : n;
-        copy_strided(to, row + here * strides[last], strides[last], count, array->itemsize);
-        to += count * array->itemsize;
-        start += count;
+        copy_strided(to, row + here * strides[last], strides[last], count, size);
+        to += count * size;
         n -= count;
+        at[last] += count;
+        for (int axis = last; axis > 0 && at[axis] == dims[axis]; axis--) {
+            row += strides[axis - 1] - (axis < last ? at[axis] * strides[axis] : 0);
+            at[axis] = 0;
+            at[axis - 1]++;
+        }
     }
 }
 
@@ -327,6 +347,31 @@ static void produce_row(Step *step, npy_intp row, npy_intp start, npy_intp n)
     run_code(run, code, data, step->numbers, n);
 }
 
+/* Short rows of a block, of operands that do not lie side by side: in copies. */
+static void produce_copied(Step *step, npy_intp row, npy_intp n_rows)
+{
+    ReduceRun *run = step->run;
+    const Code *code = &step->phase->big;
+    npy_intp length = run->reduced;
+    char *data[2 * KERNEL_OPERANDS];
+    for (int i = 0; i < code->n_operands; i++) {
+        Place place = code->operands[i];
+        if (place.space == IN_BIG) {
+            data[i] = big_at(step, place.index, row, 0);
+            continue;
+        }
+        ReduceArray *array = &run->operands[place.index];
+        gather(run, array, 0, run->n_outer + run->n_reduced, array->data, (step->outer + row) * length,
+               n_rows * length, array->buffer);
+        array->filled_from = NULL;
+        data[i] = array->buffer;
+    }
+    for (int i = 0; i < code->n_results; i++) {
+        data[code->n_operands + i] = big_at(step, code->results[i].index, row, 0);
+    }
+    run_code(run, code, data, step->numbers, n_rows * length);
+}
+
 /* Whole rows of a block, one by one. */
 static void produce_rows(Step *step, npy_intp row, npy_intp n_rows)
 {
@@ -347,6 +392,10 @@ static void produce_rows(Step *step, npy_intp row, npy_intp n_rows)
         in_place = array->outer_merges && array->step_merges && array->step == array->itemsize;
         data[i] = row_of(run, array, step->outer + row);
         strides[i] = array->outer;
+    }
+    if (run->copies && !code->by_rows && n_rows > 1 && (!in_place || length < SHORT_ROW / 2)) {
+        produce_copied(step, row, n_rows);
+        return;
     }
     for (npy_intp k = 0; k < n_rows; k++) {
         if (code->by_rows) {
