@@ -133,6 +133,8 @@ LIBRARY: Final = (
     "np.add.reduce({a})", "np.multiply.reduce({a}, axis=None)", "np.maximum.accumulate({a})", "np.subtract.outer({a}, {b})", "np.add.reduceat({a}, [0, 1])",
     "np.logical_or.reduce({a})", "np.add({a}, {b}, where={a} > 0, out=np.zeros({a}.shape))", "np.sum({a}, where={a} > {c})", "np.sum({a}, initial={n})",
     "np.max({a}, initial=1, where={a} > 0)", "np.any({a}, axis=0, keepdims=True)", "np.round({a}, 1)", "{a}.round()", "np.clip({a}, None, {n})", "np.nan_to_num({a})",
+    "np.roll({a}, {i}, axis=0) + {a}", "(np.roll({a}, {i}, axis=-1) - {a}).max(axis=0)", "({a}[1:] - {a}[:-1]).sum(axis=-1)", "({a}.T[..., ::2] * {n}).mean()",
+    "(np.stack([{a}, {b}]) * {n}).sum(axis=(0, -1))", "np.abs({a})[..., 1:].sum(dtype='f8')",
     "np.flip({a})", "np.fliplr({a})", "np.rot90({a})", "np.roll({a}, {i})", "np.tile({a}, 2)", "np.repeat({a}, 2, axis=0)", "{a}.repeat(2)", "np.resize({a}, (2, 3))",
     "np.stack([{a}, {b}])", "np.vstack([{a}, {a}])", "np.hstack([{a}, {b}])", "np.column_stack([{a}, {a}])", "np.block([{a}, {b}])", "np.append({a}, {n})", "np.insert({a}, 0, {n})",
     "np.delete({a}, 0)", "np.split({a}, 1)[0]", "np.array_split({a}, 2)[1]", "np.pad({a}, 1)", "np.pad({a}, 1, mode='edge')", "np.broadcast_arrays({a}, {b})[1]",

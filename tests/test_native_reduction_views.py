@@ -82,6 +82,15 @@ def test_rolled_axes():
     check(lambda y: (np.roll(np.roll(y, 2, -1), -1, -2) * y).sum(axis=0), y, kernels=1)
 
 
+@pytest.mark.parametrize("n", [1, 3, 9, 30, 70])
+def test_short_rows_of_what_is_repeated(n):
+    points, centres = values((40, n), np.float64), values((5, n), np.float64)
+    check(lambda a, b: ((a[:, None, :] - b[None]) ** 2).sum(axis=2), points, centres, kernels=1)
+    check(lambda a, b: np.abs(a[:, None] - b).max(axis=-1), points, centres, kernels=1)
+    check(lambda a, b: (a[:, ::-1] * b[0]).mean(axis=-1), points, centres, kernels=1)
+    check(lambda a: (np.roll(a, 1, 0) * a).sum(axis=-1), points, kernels=1)
+
+
 AXES = ((0, 2), (0, 3), (1, 3), (0, 2, 3), (0, 1, 3))
 
 

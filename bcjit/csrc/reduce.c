@@ -80,7 +80,7 @@ static size_t place_all(ReduceRun *run, char *memory)
     run->scratch = memory;
     for (int i = 0; i < kernel->n_operands; i++) {
         ReduceArray *operand = &run->operands[i];
-        bool side_by_side = run->inner == 1 && operand->step_merges && operand->step == operand->itemsize;
+        bool side_by_side = run->inner == 1 && !run->copies && operand->step_merges && operand->step == operand->itemsize;
         if (!side_by_side) {
             TAKE(operand->buffer, REDUCE_BLOCK * operand->itemsize);
         }
@@ -198,6 +198,7 @@ static int compute(ReduceKernel *kernel, PyObject *const *args, PyArrayObject **
         }
     }
     run.tile = tile_of(&run);
+    run.copies = run.inner == 1 && !run.apart && run.outer > 1 && run.reduced < SHORT_ROW;
     int threads = total < WITHOUT_GIL ? 1 : bcjit_pool_threads(), done = 1;
     if (threads < 0) {
         return -1;

@@ -10,6 +10,8 @@ enum {
 };
 /* Elements that machine code gives at once, before they are folded: they stay in the first-level cache. */
 enum { REDUCE_BLOCK = 1024 };
+/* Shorter rows are put side by side, where that saves calls of machine code. */
+enum { SHORT_ROW = 64 };
 
 /* Where a value of a kernel lies. As bcjit/backends/native/reduce_build.py has them. */
 enum { IN_OPERAND, IN_BIG, IN_SMALL, IN_NUMBER };
@@ -136,6 +138,7 @@ typedef struct {
     npy_intp segment;                       /* folded elements that no other axis divides */
     npy_intp pieces[REDUCE_PHASES];         /* in which NumPy folds these */
     bool gathers[REDUCE_PHASES];            /* some that are folded do not lie side by side */
+    bool copies;                            /* operands of short rows have buffers */
     bool apart;                             /* folded elements are not neighbours in results */
     npy_intp result_strides[REDUCE_DIMS];   /* in elements */
     int order[REDUCE_DIMS];                 /* the axes of arrays in the order of memory */

@@ -125,7 +125,8 @@ static void run_small(Step *step, npy_intp n)
     run_code(run, code, data, step->numbers, n);
 }
 
-static void set_numbers(Step *step, npy_intp row)
+/* The numbers of the machine code that differ from row to row. */
+static void set_row_numbers(Step *step, npy_intp row)
 {
     const ReduceRun *run = step->run;
     const Code *code = &step->phase->big;
@@ -133,13 +134,29 @@ static void set_numbers(Step *step, npy_intp row)
         Place place = code->numbers[i];
         char *to = step->numbers + i * KERNEL_SCALAR_SIZE;
         if (place.space == IN_NUMBER) {
-            memcpy(to, run->scalars + place.index * KERNEL_SCALAR_SIZE, KERNEL_SCALAR_SIZE);
+            continue;
         }
-        else {
-            npy_intp size = run->kernel->smalls[place.index].itemsize;
-            memcpy(to, run->smalls[place.index] + row * size, (size_t)size);
+        npy_intp size = run->kernel->smalls[place.index].itemsize;
+        const char *from = run->smalls[place.index] + row * size;
+        switch (size) {
+        case 4: memcpy(to, from, 4); break;
+        case 8: memcpy(to, from, 8); break;
+        default: memcpy(to, from, (size_t)size);
         }
     }
+}
+
+static void set_numbers(Step *step, npy_intp row)
+{
+    const ReduceRun *run = step->run;
+    const Code *code = &step->phase->big;
+    for (int i = 0; i < code->n_numbers; i++) {
+        if (code->numbers[i].space == IN_NUMBER) {
+            memcpy(step->numbers + i * KERNEL_SCALAR_SIZE,
+                   run->scalars + code->numbers[i].index * KERNEL_SCALAR_SIZE, KERNEL_SCALAR_SIZE);
+        }
+    }
+    set_row_numbers(step, row);
 }
 
 /* ---- folds ----------------------------------------------------------------------------------- */
@@ -255,18 +272,38 @@ static void gather(const ReduceRun *run, const ReduceArray *array, int first, in
                    npy_intp start, npy_intp n, char *to)
 {
     const npy_intp *dims = run->dims + first, *strides = array->strides + first, *firsts = array->firsts + first;
+    npy_intp at[REDUCE_DIMS], size = array->itemsize;
     int last = n_axes - 1;
-    npy_intp size = dims[last];
+    for (int axis = last; axis >= 0; axis--) {
+        at[axis] = start % dims[axis];
+        start /= dims[axis];
+    }
+    const char *row = from;
+    for (int axis = 0; axis < last && !array->is_rolled; axis++) {
+        row += at[axis] * strides[axis];
+    }
     while (n > 0) {
-        npy_intp at = start % size, here = at + firsts[last];
-        const char *row = from + reduce_offset(dims, strides, firsts, last, start / size);
-        here -= here < size ? 0 : size;
-        npy_intp count = size - (at > here ? at : here);
+        npy_intp here = at[last], count = dims[last] - here;
+        if (array->is_rolled) {
+            row = from;
+            for (int axis = 0; axis < last; axis++) {
+                npy_intp place = at[axis] + firsts[axis];
+                row += (place < dims[axis] ? place : place - dims[axis]) * strides[axis];
+            }
+            here += firsts[last];
+            here -= here < dims[last] ? 0 : dims[last];
+            count = dims[last] - (at[last] > here ? at[last] : here);
+        }
         count = count < n ? count : n;
-        copy_strided(to, row + here * strides[last], strides[last], count, array->itemsize);
-        to += count * array->itemsize;
-        start += count;
+        copy_strided(to, row + here * strides[last], strides[last], count, size);
+        to += count * size;
         n -= count;
+        at[last] += count;
+        for (int axis = last; axis > 0 && at[axis] == dims[axis]; axis--) {
+            row += strides[axis - 1] - (axis < last ? at[axis] * strides[axis] : 0);
+            at[axis] = 0;
+            at[axis - 1]++;
+        }
     }
 }
 
@@ -308,6 +345,71 @@ static void produce_row(Step *step, npy_intp row, npy_intp start, npy_intp n)
         data[code->n_operands + i] = big_at(step, code->results[i].index, row, start);
     }
     run_code(run, code, data, step->numbers, n);
+}
+
+/* Short rows of a block, of operands that do not lie side by side: in copies. */
+static void produce_copied(Step *step, npy_intp row, npy_intp n_rows)
+{
+    ReduceRun *run = step->run;
+    const Code *code = &step->phase->big;
+    npy_intp length = run->reduced;
+    char *data[2 * KERNEL_OPERANDS];
+    for (int i = 0; i < code->n_operands; i++) {
+        Place place = code->operands[i];
+        if (place.space == IN_BIG) {
+            data[i] = big_at(step, place.index, row, 0);
+            continue;
+        }
+        ReduceArray *array = &run->operands[place.index];
+        gather(run, array, 0, run->n_outer + run->n_reduced, array->data, (step->outer + row) * length,
+               n_rows * length, array->buffer);
+        array->filled_from = NULL;
+        data[i] = array->buffer;
+    }
+    for (int i = 0; i < code->n_results; i++) {
+        data[code->n_operands + i] = big_at(step, code->results[i].index, row, 0);
+    }
+    run_code(run, code, data, step->numbers, n_rows * length);
+}
+
+/* Whole rows of a block, one by one. */
+static void produce_rows(Step *step, npy_intp row, npy_intp n_rows)
+{
+    ReduceRun *run = step->run;
+    const Code *code = &step->phase->big;
+    npy_intp length = run->reduced, strides[2 * KERNEL_OPERANDS];
+    char *data[2 * KERNEL_OPERANDS];
+    int n_data = code->n_operands + code->n_results;
+    bool in_place = length >= code->width && length <= code->block && n_rows > 1;
+    for (int i = 0; i < n_data && in_place; i++) {
+        Place place = i < code->n_operands ? code->operands[i] : code->results[i - code->n_operands];
+        if (place.space == IN_BIG) {
+            data[i] = big_at(step, place.index, row, 0);
+            strides[i] = length * run->kernel->bigs[place.index].itemsize;
+            continue;
+        }
+        const ReduceArray *array = &run->operands[place.index];
+        in_place = array->outer_merges && array->step_merges && array->step == array->itemsize;
+        data[i] = row_of(run, array, step->outer + row);
+        strides[i] = array->outer;
+    }
+    if (run->copies && !code->by_rows && n_rows > 1 && (!in_place || length < SHORT_ROW / 2)) {
+        produce_copied(step, row, n_rows);
+        return;
+    }
+    for (npy_intp k = 0; k < n_rows; k++) {
+        if (code->by_rows) {
+            set_row_numbers(step, row + k);
+        }
+        if (!in_place) {
+            produce_row(step, row + k, 0, length);
+            continue;
+        }
+        code->run(data, step->numbers, code->loops, length, run->scratch);
+        for (int i = 0; i < n_data; i++) {
+            data[i] += strides[i];
+        }
+    }
 }
 
 /* What is folded of a row from element `start` on: all of it where it lies side by side, else the next n elements. */
@@ -526,13 +628,8 @@ static void rows_of_phase(Step *step, npy_intp n_rows)
         else if (flat) {
             produce_row(step, row, 0, here * length);
         }
-        else {
-            for (npy_intp k = 0; code->run != NULL && k < here; k++) {
-                if (code->by_rows) {
-                    set_numbers(step, row + k);
-                }
-                produce_row(step, row + k, 0, length);
-            }
+        else if (code->run != NULL) {
+            produce_rows(step, row, here);
         }
         for (int i = 0; i < phase->n_folds; i++) {
             if (!is_by_pieces(&phase->folds[i])) {

@@ -324,9 +324,16 @@ static bool set_alike(ReduceRun *run, PyObject *const *args)
         operand->step = run->inner * size;
         operand->outer = missing > 0 ? 0 : run->reduced * run->inner * size;
         operand->outer_merges = operand->step_merges = operand->inner_merges = true;
+        operand->is_rolled = false;
+        operand->strides[0] = operand->outer;
+        operand->strides[1] = operand->step;
         operand->filled_from = NULL;
         operand->filled = 0;
     }
+    run->n_outer = run->n_reduced = run->n_inner = 1;
+    run->dims[0] = run->outer;
+    run->dims[1] = run->reduced;
+    run->dims[2] = run->inner;
     run->apart = false;
     run->segment = run->reduced;
     for (int p = 0; p < kernel->n_phases; p++) {
