@@ -187,7 +187,7 @@ int bcjit_kernel_tables(const Kernel *kernel, PyObject *const *args, char *scala
         KernelView view;
         if (Py_TYPE(array) != kernel->array_type || PyArray_TYPE(array) != table->type ||
             !PyArray_ISALIGNED(array) || !PyArray_ISNOTSWAPPED(array) ||
-            !bcjit_kernel_view(table, args, &view) || view.ndim != kernel->table_axes[i]) {
+            !bcjit_kernel_view(table, args, &view) || view.is_rolled || view.ndim != kernel->table_axes[i]) {
             return 0;
         }
         memcpy(slot, &view.data, sizeof(view.data));

@@ -23,7 +23,7 @@ from bcjit.ops.emitter import Permute, Reshape, Value, ViewMap
 from bcjit.ops.operands import INTP
 from bcjit.ops.scalar_functions import ScalarFunction
 
-__all__ = ["GATHER", "gather_rule", "gathered", "load_table", "table_of"]
+__all__ = ["GATHER", "READS", "gather_rule", "gathered", "load_table", "table_of"]
 
 DType: TypeAlias = "np.dtype[Any]"
 
@@ -32,6 +32,8 @@ GATHER: Final = ScalarFunction("gather", None, "")
 # As bcjit/csrc/kernel.h has them: where the tables lie behind the numbers, each an address, then (size, stride) of its axes.
 _SLOTS, _TABLE_SLOTS, _SLOT_SIZE = 32, 4, 16
 _MOST_AXES: Final = _TABLE_SLOTS - 1
+# What may read so.
+READS: Final = frozenset({operator.getitem, np.take, np.ndarray.take})
 _KINDS: Final = "biufc"
 
 
