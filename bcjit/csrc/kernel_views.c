@@ -193,6 +193,9 @@ int bcjit_kernel_tables(const Kernel *kernel, PyObject *const *args, char *scala
         memcpy(slot, &view.data, sizeof(view.data));
         for (int axis = 0; axis < view.ndim; axis++) {
             npy_int64 of_axis[2] = {view.dims[axis], view.strides[axis]};
+            if (of_axis[0] == 0) {
+                return 0;                   /* there is nothing to read */
+            }
             slot += KERNEL_SCALAR_SIZE;
             memcpy(slot, of_axis, sizeof(of_axis));
         }

@@ -43,7 +43,11 @@ class Draft:
     def size(self) -> int:
         """How many calls the kernel saves, or one."""
         stored = self.effect is not None and any(one in self.nodes for one in self.effect.uses())
-        return len(self.nodes) + len(self.views) + stored
+        # NumPy goes over an index array twice; what takes it long is to read large elements.
+        gathers = sum(
+            table_of(item) is not None and item.dtype.itemsize < 16 for item in self.items.values()
+        )
+        return len(self.nodes) + len(self.views) + stored + gathers
 
 
 def drafts(graph: Graph, equal: Mapping[Symbol, Dim]) -> list[Draft]:
