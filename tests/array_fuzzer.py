@@ -318,9 +318,16 @@ class Writer:
 
     def _gathered(self) -> Array:
         one = self.array(lambda a: bool(a.shape))
-        form = self.rng.randrange(7)
+        form = self.rng.randrange(9)
         if form == 0:
             return Array(f"{one.text}[i]", None if one.shape is None else ("m", *one.shape[1:]))
+        if form == 7:  # an index that is computed where it is used
+            of = self.pick(("np.abs({}).astype(int)", "i", "np.arange({}.size)", "({} > 0).astype('u1')")).format(self.any_array().text)  # fmt: skip
+            text = self.pick((f"({of}) % {self.pick(('2', '3', 'k'))}", f"{of} - 1"))
+            return Array(f"({one.text}[{text}] {self.pick(('+', '*'))} {self.number(0)})", None)
+        if form == 8:
+            text = f"{one.text}[i, i - 1]" if len(one.shape or ()) == 2 else f"{one.text}[i]"
+            return Array(f"({text} * np.take({one.text}, i) - {text})", None)
         if form == 1:
             return Array(f"{one.text}[[0, -1]]", None)
         if form == 2:
@@ -431,6 +438,23 @@ class Writer:
         value = self.number() if self.chance(2) else self.like(target.shape).text
         operator = self.pick(("=", "=", "=", "+=", "*="))
         return [f"{target.text}[{index}] {operator} {value}"]
+
+    def masked(self) -> Lines:
+        """Read through a mask, compute, and store through the same one."""
+        target = self.array(lambda a: bool(a.shape) and a.text != "i")
+        alike = [one.text for one in self.scope.arrays if one.shape == target.shape]
+        mask = self.new("p")
+        lines = [f"{mask} = {self.pick(alike)} > {self.bound(0)}"]
+        for _ in range(1 + self.rng.randrange(2)):
+            form = self.pick((
+                "{t}[{m}] = {t}[{m}] {o} {a}[{m}]", "{t}[{m}] {o}= {n}", "{t}[{m}] {o}= {a}[{m}] * {n}", "{t}[{m}] = {a}[{m}]",
+                "{t}[{m}] = {f}({a}[{m}])", "{w} = {t}[{m}]; {w} {o}= {n}; {t}[{m}] = {w}", "{t}[{m}] = {t}[{m}] ** 2 {o} {n}",
+            ))  # fmt: skip
+            parts = {"t": target.text, "m": mask, "a": self.pick(alike), "o": self.pick(("+", "-", "*", "/", "//"))}  # fmt: skip
+            lines += form.format(
+                n=self.number(0), f=self.pick(UNARY), w=self.new("w"), **parts
+            ).split("; ")
+        return lines
 
     def out(self) -> Lines:
         target = self.any_array()
@@ -653,6 +677,7 @@ _WEIGHTS: Final = (
     (Writer.in_place, 6),
     (Writer.overlap, 3),
     (Writer.store, 5),
+    (Writer.masked, 2),
     (Writer.out, 4),
     (Writer.mutate, 2),
     (Writer.library, 6),

@@ -36,6 +36,10 @@ def of_views(t: Array, i: Array, v: Array) -> Array:
     return t[1:][i % 4] * t[::-2][i % 2] + t[None, :, None][0, :, 0][i % 3]
 
 
+def rolled(t: Array, i: Array, v: Array) -> Array:
+    return np.roll(t, 2)[i % 7] * v + t[np.roll(i, 1)]
+
+
 def table_made_before(t: Array, i: Array, v: Array) -> Array:
     of_v = v * 2 + 1  # as many elements as what is read of it
     return of_v[i % 3] * of_v + of_v[::-1][i % 2]
@@ -46,7 +50,7 @@ def table_of_tables(t: Array, i: Array, v: Array) -> Array:
 
 
 FUNCTIONS = [
-    scaled, taken, interpolated, by_numpys_loops, of_views, table_made_before, table_of_tables,
+    scaled, taken, interpolated, by_numpys_loops, of_views, rolled, table_made_before, table_of_tables,
 ]  # fmt: skip
 
 
@@ -69,7 +73,7 @@ def test_reads(function: Callable[..., Any]) -> None:
 @pytest.mark.parametrize("dtype", ["?", "i1", "u8", "f2", "f4", "c8", "c16"])
 def test_dtypes_of_tables(dtype: str) -> None:
     def picked(t: Array, i: Array) -> Array:
-        return np.where(t[i] == t[i - 1], t[i], t[-i])
+        return np.where(t[i] == t[i - 1], t[1:][i % 6], t[-i])
 
     made = check(picked, lambda: given(9, dtype)[:2], writes=0)
     assert made.kernels

@@ -13,7 +13,10 @@ from bcjit.backends.choice import has_llvm
 from bcjit.backends.native.division import QUOTIENTS
 from bcjit.backends.native.emit import emit
 from bcjit.backends.native.engine import llvm, machine
+from bcjit.backends.native.gathers import GATHER
+from bcjit.backends.native.program import Program
 from bcjit.backends.native.rules import X86, has_rule
+from bcjit.backends.native.scalars import Apply, Element, Table
 from bcjit.ops.scalar_functions import CAST
 
 pytestmark = pytest.mark.skipif(not (has_llvm() and X86), reason="needs llvmlite on x86")
@@ -32,20 +35,32 @@ def ruled():
 
 @pytest.mark.parametrize(("processor", "size"), PROCESSORS)
 def test_code_calls_nothing(processor, size):
-    machine()  # LLVM is ready
-    target = llvm.Target.from_default_triple().create_target_machine(
-        cpu=processor, features="", opt=2, jit=True
-    )
     for function, dtypes in ruled():
         if processor in WITHOUT_HALVES and "e" in {dtype.char for dtype in dtypes}:
             continue
         if processor in WITHOUT_FUSED and function.name in QUOTIENTS and dtypes[0].kind == "f":
             continue
-        module = llvm.parse_assembly(emit(program_of(apply(function, dtypes)), size).text)
-        module.triple, module.data_layout = target.triple, str(target.target_data)
-        assembly = target.emit_assembly(module)
-        assert "kernel" in assembly
-        assert not re.search(r"^\s*call|@PLT|jmp\w*\s+\w+@", assembly, re.M), (
-            function.name,
-            dtypes,
-        )
+        program = program_of(apply(function, dtypes))
+        assert not calls(program, processor, size), (function.name, dtypes)
+
+
+@pytest.mark.parametrize(("processor", "size"), PROCESSORS)
+def test_gathers_call_nothing(processor, size):
+    place = np.dtype(np.intp)
+    for char in "?hdFD":
+        dtype = np.dtype(char)
+        read = Apply(GATHER, (dtype, place, dtype), (Table(0, dtype, 1), Element(0, place)))
+        assert not calls(Program((read,), (place,), ()), processor, size), char
+
+
+def calls(program, processor, size):
+    """Return a call in the code of a program."""
+    machine()  # LLVM is ready
+    target = llvm.Target.from_default_triple().create_target_machine(
+        cpu=processor, features="", opt=2, jit=True
+    )
+    module = llvm.parse_assembly(emit(program, size).text)
+    module.triple, module.data_layout = target.triple, str(target.target_data)
+    assembly = target.emit_assembly(module)
+    assert "kernel" in assembly
+    return re.search(r"^\s*call|@PLT|jmp\w*\s+\w+@", assembly, re.M)

@@ -187,12 +187,15 @@ int bcjit_kernel_tables(const Kernel *kernel, PyObject *const *args, char *scala
         KernelView view;
         if (Py_TYPE(array) != kernel->array_type || PyArray_TYPE(array) != table->type ||
             !PyArray_ISALIGNED(array) || !PyArray_ISNOTSWAPPED(array) ||
-            !bcjit_kernel_view(table, args, &view) || view.ndim != kernel->table_axes[i]) {
+            !bcjit_kernel_view(table, args, &view) || view.is_rolled || view.ndim != kernel->table_axes[i]) {
             return 0;
         }
         memcpy(slot, &view.data, sizeof(view.data));
         for (int axis = 0; axis < view.ndim; axis++) {
             npy_int64 of_axis[2] = {view.dims[axis], view.strides[axis]};
+            if (of_axis[0] == 0) {
+                return 0;                   /* there is nothing to read */
+            }
             slot += KERNEL_SCALAR_SIZE;
             memcpy(slot, of_axis, sizeof(of_axis));
         }

@@ -7,6 +7,7 @@ An index out of bounds raises the invalid flag of the processor, so that NumPy d
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
@@ -23,7 +24,7 @@ from bcjit.ops.emitter import Permute, Reshape, Value, ViewMap
 from bcjit.ops.operands import INTP
 from bcjit.ops.scalar_functions import ScalarFunction
 
-__all__ = ["GATHER", "gather_rule", "gathered", "load_table", "table_of"]
+__all__ = ["GATHER", "READS", "gather_rule", "gathered", "load_table", "table_of"]
 
 DType: TypeAlias = "np.dtype[Any]"
 
@@ -32,6 +33,8 @@ GATHER: Final = ScalarFunction("gather", None, "")
 # As bcjit/csrc/kernel.h has them: where the tables lie behind the numbers, each an address, then (size, stride) of its axes.
 _SLOTS, _TABLE_SLOTS, _SLOT_SIZE = 32, 4, 16
 _MOST_AXES: Final = _TABLE_SLOTS - 1
+# What may read so.
+READS: Final = frozenset({operator.getitem, np.take, np.ndarray.take})
 _KINDS: Final = "biufc"
 
 
@@ -146,32 +149,70 @@ def gather_rule(t: Text, operands: Sequence[Vector], dtypes: tuple[DType, ...]) 
         inside = t.value(f"and {flags} {inside}, {here}") if axis else here
         offset = t.value(f"add {kind} {offset}, {step}") if axis else step
     _raise_unless(t, inside)
-    if dtype.kind != "c":
-        return _loaded(t, table, offset, inside, dtype)
-    part = np.dtype(f"f{dtype.itemsize // 2}")
-    real = _loaded(t, table, offset, inside, part)
-    imaginary = _loaded(t, table, offset, inside, part, part.itemsize)
-    return t.by_turns(real.name, imaginary.name, dtype)
-
-
-def _loaded(t: Text, table: str, offset: str, inside: str, dtype: DType, shift: int = 0) -> Vector:
-    if shift:
-        table = t.value(f"getelementptr i8, ptr {table}, i64 {shift}")
-    places = t.value(f"getelementptr i8, ptr {table}, {t.vector_type('i64')} {offset}")
-    # Halves as the integers that they lie as: there is no instruction for them.
-    memory = "i16" if dtype.char == "e" else memory_type(dtype)
+    places = t.value(f"getelementptr i8, ptr {table}, {kind} {offset}")
+    if dtype.kind == "c" and dtype.itemsize == 16:
+        return _pairs(t, table, offset, inside, dtype)
+    if dtype.kind == "c":
+        found = _masked(t, places, inside, "i64", "i64", dtype.itemsize // 2)
+        return t.make(dtype, f"bitcast {kind} {found} to {t.type_of(dtype)}")
+    if dtype.itemsize < 4:
+        return _narrow(t, places, inside, dtype)
+    memory = memory_type(dtype)
     suffix = {"float": "f32", "double": "f64"}.get(memory, memory)
-    kind = t.vector_type(memory)
+    return Vector(_masked(t, places, inside, memory, suffix, dtype.itemsize), dtype)
+
+
+def _masked(t: Text, places: str, inside: str, element: str, suffix: str, alignment: int) -> str:
+    kind = t.vector_type(element)
     given = [
-        (t.vector_type("ptr"), places), ("i32", str(dtype.itemsize)), (t.vector_type("i1"), inside),
+        (t.vector_type("ptr"), places), ("i32", str(alignment)), (t.vector_type("i1"), inside),
         (kind, "zeroinitializer"),
     ]  # fmt: skip
-    found = t.call(f"llvm.masked.gather.v{t.width}{suffix}.v{t.width}p0", kind, given)
+    return t.call(f"llvm.masked.gather.v{t.width}{suffix}.v{t.width}p0", kind, given)
+
+
+def _narrow(t: Text, places: str, inside: str, dtype: DType) -> Vector:
+    """Return elements of one or two bytes, each out of the word that it lies in: no instruction gathers less. A word is never on two pages."""
+    size, longs = dtype.itemsize, t.vector_type("i64")
+    address = t.value(f"ptrtoint {t.vector_type('ptr')} {places} to {longs}")
+    low = t.value(f"and {longs} {address}, {t.constant(np.int64(3)).name}")
+    back = t.value(f"sub {longs} zeroinitializer, {low}")
+    words = t.value(f"getelementptr i8, {t.vector_type('ptr')} {places}, {longs} {back}")
+    found = _masked(t, words, inside, "i32", "i32", 4)
+    if sys.byteorder == "big":
+        low = t.value(f"xor {longs} {low}, {t.constant(np.int64(4 - size)).name}")
+    bits = t.value(f"shl {longs} {low}, {t.constant(np.int64(3)).name}")
+    shift = t.value(f"trunc {longs} {bits} to {t.vector_type('i32')}")
+    moved = t.value(f"lshr {t.vector_type('i32')} {found}, {shift}")
+    kind = t.vector_type(f"i{8 * size}")
+    narrow = t.value(f"trunc {t.vector_type('i32')} {moved} to {kind}")
     if dtype.kind == "b":
-        return t.make(dtype, f"icmp ne {kind} {found}, zeroinitializer")
-    if dtype.char == "e":
-        return t.make(dtype, f"bitcast {kind} {found} to {t.vector_type(element_type(dtype))}")
-    return Vector(found, dtype)
+        return t.make(dtype, f"icmp ne {kind} {narrow}, zeroinitializer")
+    if dtype.kind == "f":
+        return t.make(dtype, f"bitcast {kind} {narrow} to {t.vector_type(element_type(dtype))}")
+    return Vector(narrow, dtype)
+
+
+def _pairs(t: Text, table: str, offset: str, inside: str, dtype: DType) -> Vector:
+    """Return complex numbers, each loaded alone: two instructions that gather the parts take longer. No table is empty."""
+    longs, pair, part = t.vector_type("i64"), "<2 x double>", "double"
+    safe = t.value(
+        f"select {t.vector_type('i1')} {inside}, {longs} {offset}, {longs} zeroinitializer"
+    )
+    found = []
+    for lane in range(t.width):
+        at = t.value(f"extractelement {longs} {safe}, i64 {lane}")
+        place = t.value(f"getelementptr i8, ptr {table}, i64 {at}")
+        found.append(t.value(f"load {pair}, ptr {place}, align 8"))
+    size = 2
+    while len(found) > 1:  # as many vectors as a power of two
+        kind, size = f"<{size} x {part}>", 2 * size
+        places = ", ".join(f"i32 {i}" for i in range(size))
+        found = [
+            t.value(f"shufflevector {kind} {one}, {kind} {other}, <{size} x i32> <{places}>")
+            for one, other in zip(found[::2], found[1::2], strict=True)
+        ]
+    return Vector(found[0], dtype)
 
 
 def _raise_unless(t: Text, inside: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from bcjit.backends.native.gathers import gathered, table_of
+from bcjit.backends.native.gathers import READS, gathered, table_of
 from bcjit.backends.native.program import can_compute
 from bcjit.backends.native.scalars import Item
 from bcjit.backends.native.tracing import traced
@@ -43,7 +43,11 @@ class Draft:
     def size(self) -> int:
         """How many calls the kernel saves, or one."""
         stored = self.effect is not None and any(one in self.nodes for one in self.effect.uses())
-        return len(self.nodes) + len(self.views) + stored
+        # NumPy goes over an index array twice; what takes it long is to read large elements.
+        gathers = sum(
+            table_of(item) is not None and item.dtype.itemsize < 16 for item in self.items.values()
+        )
+        return len(self.nodes) + len(self.views) + stored + gathers
 
 
 def drafts(graph: Graph, equal: Mapping[Symbol, Dim]) -> list[Draft]:
@@ -229,8 +233,10 @@ def views_among(
     something else needs it too.
     """
     found: dict[Node, View] = {}
+    tables = {node.args[0] for node in nodes if node.target in READS}  # copied, not rolled
     for operand in dict.fromkeys(used for node in nodes for used in node.uses()):
-        alone = operand not in keep and all(user in nodes for user in operand.users)
+        alone = operand not in keep and operand not in tables
+        alone = alone and all(user in nodes for user in operand.users)
         view = view_of(operand, copies=alone)
         if view is not None and all(
             node in place or (node.alias == "view" and not node.can_fail) for node in view.nodes

@@ -138,7 +138,7 @@ class Text:
     def complex_constant(self, value: np.generic) -> Vector:
         """Return the vector of a complex constant, of which LLVM knows nothing either."""
         real, imaginary = (self.opaque(part).name for part in (value.real, value.imag))
-        return self.by_turns(real, imaginary, value.dtype)
+        return self._by_turns(real, imaginary, value.dtype)
 
     def complex_splat(self, place: str, dtype: DType) -> Vector:
         """Return the vector of the complex number at a place."""
@@ -146,10 +146,9 @@ class Text:
         behind = self.value(f"getelementptr i8, ptr {place}, i64 {size}")
         parts = [self.value(f"load {part}, ptr {at}, align {size}") for at in (place, behind)]
         real, imaginary = (self.splat(one, part) for one in parts)
-        return self.by_turns(real, imaginary, dtype)
+        return self._by_turns(real, imaginary, dtype)
 
-    def by_turns(self, real: str, imaginary: str, dtype: DType) -> Vector:
-        """Return the vector of complex numbers of these parts."""
+    def _by_turns(self, real: str, imaginary: str, dtype: DType) -> Vector:
         kind = self.vector_type(element_type(dtype))
         places = ", ".join(f"i32 {at}" for i in range(self.width) for at in (i, self.width + i))
         mask = f"<{2 * self.width} x i32> <{places}>"
