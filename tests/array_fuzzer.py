@@ -145,6 +145,8 @@ LIBRARY: Final = (
     "np.select([{a} > 0, {a} < 0], [{a}, {b}], 7)", "np.choose(i % 2, [{a}, {b}])", "np.meshgrid({a}, {b})[0]", "np.indices({a}.shape)", "np.fft.fft({a})", "np.fft.rfft({a}.real)",
     "np.modf({a})[1]", "np.frexp({a})[0]", "np.divmod({a}, {n})[0]", "np.ldexp({a}, 2)", "np.nextafter({a}, {b})", "np.gcd(i, 4)", "np.bitwise_count(i)", "np.heaviside({a}, 1)",
     "np.sinc({a})", "np.deg2rad({a})", "np.fmax({a}, {b})", "np.exp2({a})", "np.cbrt({a})", "np.trunc({a})", "np.signbit({a})", "np.isnan({a})", "np.angle({a})", "np.unwrap({a})",
+    "np.minimum.accumulate({a} * 2, axis=-1)", "{a} - np.cumsum({a}, axis=0)", "np.logical_or.accumulate({a} > {c}) & ({b} > 0)", "np.nancumsum({a})", "np.cumprod(1 + {a}, axis=-1) / 2",
+    "np.divmod({a}, {b})[1] * 2", "np.add(*np.modf({a}))", "np.multiply(*np.frexp({a} * 2))", "({a} * 3) // {b} + {a} % {n}", "(i * 5) // 3 - i % 7 + abs(i) // (i + 9)",
     "np.polyval([1, 2], {a})", "np.vander({a})", "np.matvec({a}, {b})", "np.asfortranarray({a})", "np.require({a}, requirements='C')", "np.array({a}, ndmin=2)", "np.array([{a}, {b}])",
     "np.random.default_rng(3).normal(size={a}.shape)", "np.random.rand(3) + {n}", "np.random.default_rng(4).permutation({a})", "np.random.RandomState(1).randint(0, 9, {a}.shape)",
     "np.geomspace(1, 8, 4)", "np.logspace(0, 1, 3)", "np.tri(3)", "np.ones(({i}, 2))", "np.astype({a}, 'f4')", "{a}.astype('i1')", "{a}.flatten('F')",

@@ -168,6 +168,17 @@ def test_one_axis_with_strides(step):
     check(lambda x: np.cumsum(x * 2), values(20, "h")[::step])
 
 
+def test_loops_of_numpys_go_backwards_otherwise():
+    """Where elements go backwards beside others, some of NumPy's loops have other last bits: they are asked, not kernels."""
+    x, y = values(100, "f"), values(100, "f")
+    check(lambda x, y: np.cumsum(np.arctan2(x, y)), x[::-1], y, runs=None)
+    check(lambda x, y: np.arctan2(x, y) * 2, x[::-1], y, runs=None)
+    check(lambda x, y: np.arctan2(x[::-1], y) * 2, x, y, runs=None)
+    check(lambda x, y: np.max(np.arctan2(x[::-1], y)), x, y, runs=None)
+    check(lambda x, y: np.sum(np.arctan2(x, y)), x[::-1], y, runs=None)
+    check(lambda x, y: x[::-1] * y + 1, x, y, runs=None)
+
+
 @pytest.mark.parametrize("shape", [(2, 3, 4), (3, 1, 2)])
 def test_axes(shape):
     """Any axis of three."""

@@ -720,6 +720,9 @@ static int set_strides(Run *run, const KernelView *view, Operand *operand, int n
             stride = view->strides[from];
             operand->firsts[axis] = view->is_rolled ? view->firsts[from] : 0;
         }
+        if (stride < 0 && run->kernel->n_loops > 0) {
+            return 0;                       /* some of NumPy's loops go another way there, with other last bits */
+        }
         operand->strides[axis] = stride;
         npy_intp size = stride < 0 ? -stride : stride;
         if (size != 0) {

@@ -339,6 +339,7 @@ static int read_code(ReduceKernel *kernel, PyObject *given, Code *code)
         code->loops[i] = PyLong_AsVoidPtr(PyTuple_GET_ITEM(loops, i));
     }
     kernel->loops = kernel->loops || n_loops > 0;
+    kernel->code_loops = kernel->code_loops || n_loops > 0;
     code->owner = Py_NewRef(owner);
     code->n_operands = read_places(operands, code->operands, KERNEL_OPERANDS);
     code->n_numbers = read_places(numbers, code->numbers, KERNEL_SCALARS);

@@ -104,6 +104,7 @@ typedef struct {
     int first_axis;
     bool is_plain;                          /* no views, and the axes that are folded are neighbours */
     bool has_positions, keeps_dims;         /* results of these kinds */
+    bool code_loops;                        /* the machine code calls some of NumPy's */
     bool loops;                             /* some of NumPy's run, whose flags may be those of the older unit */
     Py_ssize_t calls, fell_back;
     double pace;                            /* nanoseconds of one thread for an element, as measured last; 0: not yet */

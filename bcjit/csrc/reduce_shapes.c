@@ -47,12 +47,13 @@ static npy_intp stride_of(const ReduceRun *run, const KernelView *view, int axis
     return at < 0 || view->dims[at] == 1 ? 0 : view->strides[at];
 }
 
+/* Backwards, some of NumPy's loops go another way, with other last bits. */
 static bool is_in_order(const ReduceRun *run, const KernelView *view)
 {
     npy_intp before = NPY_MAX_INTP;
     for (int k = 0; k < run->kernel->ndim; k++) {
-        npy_intp size = size_of(stride_of(run, view, run->order[k]));
-        if (size > before) {
+        npy_intp stride = stride_of(run, view, run->order[k]), size = size_of(stride);
+        if (size > before || (stride < 0 && run->kernel->code_loops)) {
             return false;
         }
         before = size == 0 ? before : size;

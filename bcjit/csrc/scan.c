@@ -96,7 +96,8 @@ static bool set_operand(ScanRun *run, int i, PyArrayObject *array, const npy_int
         npy_intp stride = 0;
         if (from >= 0 && PyArray_DIM(array, from) != 1) {
             stride = PyArray_STRIDE(array, from);
-            if ((stride < 0 && ndim > 1) || stride > before) {
+            /* Backwards, some of NumPy's loops go another way, with other last bits. */
+            if ((stride < 0 && (ndim > 1 || kernel->has_loops)) || stride > before) {
                 return false;
             }
             before = stride == 0 ? before : stride;
@@ -371,6 +372,7 @@ static int read_code(ScanKernel *kernel, PyObject *given, ScanCode *code)
         kernel->scratch = code->scratch + padding;
     }
     kernel->has_code = true;
+    kernel->has_loops = kernel->has_loops || n_loops > 0;
     return 0;
 }
 

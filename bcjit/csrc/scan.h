@@ -82,7 +82,7 @@ typedef struct {
     int axis;                               /* -1: all elements in C order */
     int n_operands, n_scalars, n_values, n_phases, n_results;
     char checks_flags, warns_here, copies, off;
-    bool has_code;
+    bool has_code, has_loops;               /* of LLVM's; some of NumPy's are called there */
     Py_ssize_t calls, fell_back;
     ScanOperand operands[SCAN_OPERANDS];
     KernelScalar scalars[KERNEL_SCALARS];

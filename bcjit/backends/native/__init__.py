@@ -9,6 +9,7 @@ In the order in which a graph goes through it:
 `reduce_tracing`, `reduce_groups`, `reduce_plan`,   the same for calls with reductions
 `reduce_bound`
 `scan_tracing`, `scan_groups`, `scan_plan`          and with scans
+`parts`, `part_rules`                               calls with several results
 `inputs`, `program`                                 what a kernel is called with; what is compiled
 `rules`, `halves`, `complexes`, `division`          scalar functions as vector instructions: floats, integers and bools; float16; complex numbers; quotients
 `fast`, `fast_rules`, `polynomials`, `lanes`        the option ``fast``: functions as polynomials

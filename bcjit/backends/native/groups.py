@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from bcjit.backends.native.gathers import READS, gathered, table_of
+from bcjit.backends.native.parts import parts_of
 from bcjit.backends.native.program import can_compute
 from bcjit.backends.native.scalars import Item
 from bcjit.backends.native.tracing import traced
@@ -100,17 +101,7 @@ def _is_done_once(node: Node) -> bool:
 def _of_run(
     graph: Graph, run: Sequence[Node], effect: Node | None, equal: Mapping[Symbol, Dim]
 ) -> list[Draft]:
-    items: dict[Node, Item] = {}
-    shapes: dict[Node, tuple[DimLike, ...]] = {}
-    for node in run:
-        if not node.users and node not in graph.keep:
-            continue  # it is there for what it may raise or warn of
-        if node.unless_done is not None:
-            continue  # a kernel does it
-        item = traced(node) or gathered(node)
-        if item is not None and can_compute(item):
-            items[node] = item
-            shapes[node] = shape_of(node, equal)
+    items, shapes = _computed(graph, run, equal)
     place = {node: i for i, node in enumerate(run)}
     views = views_among(items, place, graph.keep)
     of: dict[Node, int] = {}  # group of each call
@@ -148,6 +139,30 @@ def _of_run(
         of_nodes = {node: items[node] for node in nodes}
         made.append(Draft(tuple(nodes), of_nodes, made_inside, effect))
     return made
+
+
+def _computed(
+    graph: Graph, run: Sequence[Node], equal: Mapping[Symbol, Dim]
+) -> tuple[dict[Node, Item], dict[Node, tuple[DimLike, ...]]]:
+    """Return what calls compute for one element, and their shapes. A call with several results stands for the first of those that read them."""
+    items: dict[Node, Item] = {}
+    shapes: dict[Node, tuple[DimLike, ...]] = {}
+    for node in run:
+        if not node.users and node not in graph.keep:
+            continue  # it is there for what it may raise or warn of
+        if node.unless_done is not None:
+            continue  # a kernel does it
+        parts = parts_of(node, graph.keep)
+        if parts is not None and all(user in run for user in parts):
+            for user, part in parts.items():
+                items[node] = items[user] = part
+                shapes[node] = shapes[user] = shape_of(node, equal)
+            continue
+        item = traced(node) or gathered(node)
+        if item is not None and can_compute(item):
+            items[node] = item
+            shapes[node] = shape_of(node, equal)
+    return items, shapes
 
 
 def _behind_table(item: Item | None, used: set[Node], waiting: Waiting[object]) -> set[object]:
@@ -203,6 +218,9 @@ def _joined(
     waiting: Waiting[object],
 ) -> int | None:
     """Return the group that a call joins: one whose results it uses, else one that uses the same operands."""
+    for one in used:
+        if one.multi and one in of:
+            return of[one]  # what reads one of several results is done with what gives them
     for index in _neighbours(used, of, takes, taken):
         group = members[index]
         if not 0 < len(group) < LARGEST or shapes[group[0]] != shapes[node]:

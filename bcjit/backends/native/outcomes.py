@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from bcjit.backends.native.alone import is_worth_it_alone
+from bcjit.backends.native.alone import is_slow_in_numpy, is_worth_it_alone
 from bcjit.backends.native.groups import Draft
+from bcjit.backends.native.parts import are_whole
 from bcjit.backends.native.scalars import Item, Leaf
 from bcjit.backends.native.views import view_of
 from bcjit.backends.native.writes import Write, write_of
@@ -35,8 +36,8 @@ def outcomes(graph: Graph, drafts: Iterable[Draft], smallest: int) -> list[Group
     read_from = {node for node, _ in graph.symbols.values()}
     made = []
     for draft in drafts:
-        alone = draft.size < smallest
-        if alone and not is_worth_it_alone(draft):
+        alone = draft.size < smallest and not is_slow_in_numpy(draft)
+        if (alone and not is_worth_it_alone(draft)) or not are_whole(draft.nodes):
             continue
         write = _write(draft, at)
         handed = () if write is None else _handed(graph, draft, write, read_from)
@@ -97,6 +98,8 @@ def _write(draft: Draft, at: dict[Node, int]) -> Write | None:
     """Return the write that the kernel of a group can do: then it stands there."""
     node = draft.effect
     if node is None or not any(used in draft.nodes for used in node.uses()):
+        return None
+    if any(one.multi for one in draft.nodes):
         return None
     inside = {*draft.nodes, node}
     if any(user not in inside and at[user] < at[node] for one in draft.nodes for user in one.users):

@@ -19,6 +19,7 @@ from bcjit.backends.native.fast import fast_of
 from bcjit.backends.native.gathers import GATHER, gather_rule
 from bcjit.backends.native.halves import half_rule
 from bcjit.backends.native.lanes import Lanes
+from bcjit.backends.native.part_rules import part_rule_of
 from bcjit.backends.native.text import Text, Vector, element_type
 from bcjit.ops.scalar_functions import (
     CAST,
@@ -366,6 +367,10 @@ def _by_lanes(compute: Callable[..., Lanes]) -> Rule:
     return lambda t, operands, _dtypes: compute(*(Lanes(t, one) for one in operands)).vector
 
 
+def _of_part(compute: Callable[[Lanes, DType], Lanes]) -> Rule:
+    return lambda t, operands, dtypes: compute(Lanes(t, operands[0]), dtypes[-1]).vector
+
+
 def rule_of(function: ScalarFunction, dtypes: tuple[DType, ...]) -> Rule | None:
     """Return the rule of a scalar function for a loop, None if there is none."""
     if function is GATHER:
@@ -374,6 +379,10 @@ def rule_of(function: ScalarFunction, dtypes: tuple[DType, ...]) -> Rule | None:
     fast = fast_of(function)
     if fast is not None:
         return _by_lanes(fast.value)
+    part = part_rule_of(function)
+    if part is not None:
+        known = dtypes[0].char in "fd" and machine().rounds and X86
+        return _of_part(part) if known else None
     if _OWN.get(name) is not function:
         return None  # somebody else's ufunc of the same name
     if any(dtype.char not in _CHARS for dtype in dtypes):
