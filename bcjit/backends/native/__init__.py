@@ -9,6 +9,7 @@ In the order in which a graph goes through it:
 `reduce_tracing`, `reduce_groups`, `reduce_plan`,   the same for calls with reductions
 `reduce_bound`
 `scan_tracing`, `scan_groups`, `scan_plan`          and with scans
+`unroll`, `unroll_tracing`                          sums over few elements written out, with ``fast`` contractions too
 `inputs`, `program`                                 what a kernel is called with; what is compiled
 `rules`, `halves`, `complexes`                      scalar functions as vector instructions: floats, integers and bools; float16; complex numbers
 `fast`, `fast_rules`, `polynomials`, `lanes`        the option ``fast``: functions as polynomials

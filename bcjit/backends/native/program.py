@@ -15,6 +15,7 @@ from bcjit.backends.native.fast import fast_of
 from bcjit.backends.native.gathers import GATHER
 from bcjit.backends.native.rules import X86, has_rule
 from bcjit.backends.native.scalars import (
+    INVERSE,
     Apply,
     Constant,
     Element,
@@ -24,6 +25,7 @@ from bcjit.backends.native.scalars import (
     Table,
     in_order,
 )
+from bcjit.backends.native.views import Picked
 from bcjit.fx_graph import Node
 from bcjit.meta import ArrayMeta
 from bcjit.records import dataclass
@@ -156,6 +158,8 @@ def can_compute(item: Item) -> bool:
 
 def _is_one_number(item: Item) -> bool:
     if isinstance(item, Leaf):
+        if isinstance(item.source, Picked):
+            return False
         meta = item.source.meta[0] if isinstance(item.source, Node) else None
         return not isinstance(meta, ArrayMeta) or meta.is_scalar
     return isinstance(item, Constant | Number)
@@ -170,4 +174,6 @@ def flags_that_count(item: Item) -> int:
     if item.function.name == "cast":
         beyond = item.dtypes[0].kind == "f" and item.dtypes[1].kind in "iu"
         return 2 if beyond else int(item.dtypes[0].kind in "iufc")
+    if item.function is INVERSE:
+        return 2
     return int(item.function.can_fail(item.dtypes[0]))
