@@ -225,7 +225,9 @@ class Renderer:
         if sign is not None and len(rest) == 1 and self._is_swapped(node):
             left, right = self._atom(first), self._atom(rest[0])
             large = f"{right}.nbytes >= {LEAST}"  # small ones are asked no more
-            swapped = f"{right} {sign} {left} if {large} and {self.bind(swaps, 'swaps')}({left}, {right})"
+            swapped = (
+                f"{right} {sign} {left} if {large} and {self.bind(swaps, 'swaps')}({left}, {right})"
+            )
             return f"{swapped} else {left} {sign} {right}", False
         if sign is not None and len(rest) == 1:
             return f"{self._atom(first)} {sign} {self._atom(rest[0])}", False
