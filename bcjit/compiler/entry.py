@@ -23,6 +23,7 @@ from bcjit.errors import GraphBreakError
 from bcjit.fx_graph import Graph, Node, optimize, refuses_warnings, returning_value
 from bcjit.guards import compile_guards, ordered
 from bcjit.lazy import Later
+from bcjit.meta import ScalarMeta, UnionMeta
 from bcjit.selection import selected
 from bcjit.symbolic_vm import RAISING, REASONS, BreakExit, Capture, PartSpec, Position
 
@@ -229,9 +230,17 @@ def _starts(found: Capture) -> dict[Node, Node]:
                     # What asks how a loop ended stands behind it, but would be done again with the whole loop.
                     start = node
                 starts[node] = start
-                if node.op is None:  # a function that nothing is known of is not called again
-                    start = None
+                if node.op is None and not _is_arithmetic(node):
+                    start = None  # a function that nothing is known of is not called again
     return starts
+
+
+def _is_arithmetic(node: Node) -> bool:
+    """Whether a call is an operator of Python's numbers, or of numbers that may be NumPy's."""
+    if getattr(node.target, "__module__", "") != "_operator":
+        return False
+    metas = [*node.meta, *(meta for used in node.uses() for meta in used.meta)]
+    return all(isinstance(meta, ScalarMeta | UnionMeta) for meta in metas)
 
 
 def _effects(positions: tuple[Position, ...]) -> int:
