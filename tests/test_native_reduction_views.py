@@ -181,6 +181,24 @@ def test_pieces_of_what_numpy_buffers(shape):
     check(lambda x: np.add.reduce(x * 1j, axis=None), view, runs=False)
 
 
+def test_a_program_may_choose_the_size_of_the_buffer():
+    x, wide = values((3, 50, 60), np.float64)[:, 1:], values((3000,), np.float32)
+    whole = np.getbufsize()
+
+    def sums(x, y):
+        return x.sum(), y.sum(dtype=np.float64), y.sum()
+
+    compiled = bcjit.compile(sums, backend=Spy())
+    try:
+        for size in (whole, 64, whole):
+            np.setbufsize(size)
+            expected = said(sums(x, wide))
+            for _ in range(2):
+                assert said(compiled(x, wide)) == expected
+    finally:
+        np.setbufsize(whole)
+
+
 def test_zeros_and_nan_of_what_does_not_lie_side_by_side():
     for special in (0.0, -0.0, np.nan):
         x = -np.abs(values((6, 40), np.float64))

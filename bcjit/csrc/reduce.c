@@ -420,6 +420,7 @@ static int read_phases(ReduceKernel *kernel, PyObject *given)
             }
             int kind = phase->folds[k].kind;
             phase->tree = phase->tree || kind == FOLD_FLOAT64 || kind == FOLD_FLOAT32;
+            phase->casts = phase->casts || phase->folds[k].cast_of != CAST_NONE;
             phase->in_pieces = phase->in_pieces || phase->tree || kind == FOLD_WHOLE;
         }
         if (phase->n_folds < 0) {

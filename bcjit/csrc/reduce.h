@@ -62,6 +62,7 @@ typedef struct {
     int n_folds;
     bool in_parts;                          /* parts of a row can be folded alone */
     bool tree;                              /* some are sums whose order depends on the length */
+    bool casts;                             /* some are cast by NumPy */
     bool in_pieces;                         /* some depend on how many elements NumPy folds at a time */
     Fold folds[REDUCE_FOLDS];
 } Phase;

@@ -8,8 +8,9 @@
 
 #include <string.h>
 
-/* Elements in a buffer of NumPy's. */
+/* Elements in a buffer of NumPy's, and in the smallest one that a program can ask for. */
 #define BUFFER ((npy_intp)8192)
+#define SMALLEST_BUFFER 16
 
 static npy_intp size_of(npy_intp stride)
 {
@@ -239,10 +240,57 @@ static npy_intp pieces_of(const ReduceRun *run, const ReduceArray *operand, bool
     return BUFFER / core * core;
 }
 
+/* Whether NumPy's buffer has its usual size. `numpy.getbufsize` takes half a microsecond; what it reads is in a variable of the context, whose
+ * parts are those of `npy_extobj` in numpy/_core/src/umath/extobj.h as long as the two agree. */
+typedef struct {
+    int modes;
+    npy_intp size;
+    PyObject *handler;
+} Settings;
+
+static npy_intp asked_size(PyObject *numpy)
+{
+    PyObject *size = numpy == NULL ? NULL : PyObject_CallMethod(numpy, "getbufsize", NULL);
+    npy_intp found = size == NULL ? -1 : PyLong_AsSsize_t(size);
+    Py_XDECREF(size);
+    return found;
+}
+
+static npy_intp read_size(PyObject *variable)
+{
+    PyObject *capsule = NULL;
+    if (PyContextVar_Get(variable, NULL, &capsule) < 0 || capsule == NULL) {
+        return -1;
+    }
+    const Settings *settings = PyCapsule_GetPointer(capsule, "numpy.ufunc.extobj");
+    npy_intp size = settings == NULL ? -1 : settings->size;
+    Py_DECREF(capsule);
+    return size;
+}
+
+static bool has_usual_buffer(void)
+{
+    static PyObject *numpy = NULL, *variable = NULL;
+    static bool can_read = false;
+    if (numpy == NULL) {
+        PyObject *inside = PyImport_ImportModule("numpy._core._multiarray_umath");
+        variable = inside == NULL ? NULL : PyObject_GetAttrString(inside, "_extobj_contextvar");
+        Py_XDECREF(inside);
+        numpy = PyImport_ImportModule("numpy");
+        npy_intp size = asked_size(numpy);
+        can_read = variable != NULL && PyContextVar_CheckExact(variable) && size > 0 && read_size(variable) == size;
+        PyErr_Clear();
+    }
+    npy_intp found = can_read ? read_size(variable) : asked_size(numpy);
+    PyErr_Clear();
+    return found == BUFFER;
+}
+
 /* How each phase folds; false: NumPy does it in a way that the kernel has not. */
 static bool set_pieces(ReduceRun *run)
 {
     const ReduceKernel *kernel = run->kernel;
+    bool by_buffer = false;
     for (int p = 0; p < kernel->n_phases; p++) {
         const Phase *phase = &kernel->phases[p];
         npy_intp pieces = 0;
@@ -267,6 +315,7 @@ static bool set_pieces(ReduceRun *run)
             }
             operand = operand != NULL && operand->is_rolled ? NULL : operand; /* a copy */
             npy_intp found = pieces_of(run, operand, fold->cast_of != CAST_NONE);
+            by_buffer = by_buffer || found != NPY_MAX_INTP;
             found = found > run->segment ? run->segment : found;
             if (found == 0 || (pieces != 0 && pieces != found)) {
                 return false;
@@ -275,7 +324,7 @@ static bool set_pieces(ReduceRun *run)
         }
         run->pieces[p] = pieces == 0 ? run->segment : pieces;
     }
-    return true;
+    return !by_buffer || run->segment <= SMALLEST_BUFFER || has_usual_buffer();
 }
 
 /* The usual small call: operands of one shape that lie side by side in C's order, and such ones of what is folded alone. */
@@ -341,7 +390,9 @@ static bool set_alike(ReduceRun *run, PyObject *const *args)
         const Phase *phase = &kernel->phases[p];
         run->gathers[p] = false;
         run->pieces[p] = run->segment;
-        if (phase->in_pieces && run->segment > BUFFER) {
+        bool by_buffer = phase->in_pieces && (phase->casts || kernel->pieces <= BUFFER);
+        if ((phase->in_pieces && run->segment > BUFFER) ||
+            (by_buffer && run->segment > SMALLEST_BUFFER && !has_usual_buffer())) {
             return false;                   /* as below */
         }
     }
