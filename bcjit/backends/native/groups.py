@@ -25,7 +25,16 @@ from bcjit.records import dataclass
 if TYPE_CHECKING:
     from bcjit.dims import Dim
 
-__all__ = ["Draft", "between_effects", "drafts", "shape_of", "taken_by", "used_by", "views_among"]
+__all__ = [
+    "Draft",
+    "between_effects",
+    "drafts",
+    "is_done_once",
+    "shape_of",
+    "taken_by",
+    "used_by",
+    "views_among",
+]
 
 # More calls would take long to compile, and there are only so many registers.
 LARGEST: Final = 128
@@ -77,7 +86,7 @@ def _stretches(graph: Graph) -> list[tuple[list[Node], Node | None]]:
     runs: list[tuple[list[Node], Node | None]] = []
     run: list[Node] = []
     for node in graph.nodes:
-        if node.has_effect or node.bodies or _is_done_once(node):
+        if node.has_effect or node.bodies or is_done_once(node):
             runs.append((run, node if node.has_effect and not node.bodies else None))
             run = []
         elif node.kind is NodeKind.CALL:
@@ -86,7 +95,7 @@ def _stretches(graph: Graph) -> list[tuple[list[Node], Node | None]]:
     return [(run, effect) for run, effect in runs if run]
 
 
-def _is_done_once(node: Node) -> bool:
+def is_done_once(node: Node) -> bool:
     """Whether a call is of a function that nothing is known of: what fails behind it goes on behind it. Arithmetic of numbers is not."""
     if node.kind is not NodeKind.CALL or node.op is not None:
         return False
