@@ -136,6 +136,19 @@ def test_values_are_cast() -> None:
     check(cast, lambda: (np.zeros(12, int), *given(12)[1:]), writes=0)  # += is an error
 
 
+def test_what_lies_backwards_beside_what_is_selected() -> None:
+    def backwards(z: Array, m: Array, c: Array) -> None:
+        other = np.sort(c[m])[::-1]
+        z[m] = z[m] * other - other
+
+    def by_a_loop(z: Array, m: Array, c: Array) -> None:
+        z[m] = np.arctan2(z[m], np.sort(c[m])[::-1])
+
+    makers: list[Maker] = [lambda: given(11), lambda: given(1403, runs(1403))]
+    assert not any(kernel.fell_back for kernel in check(backwards, *makers).kernels)
+    check(by_a_loop, *makers)
+
+
 def test_large_masks_are_counted_in_pieces() -> None:
     n = 200_001
     made = check(squared, lambda: given(n, runs(n)), lambda: given(n, np.arange(n) > 70_000))

@@ -478,6 +478,9 @@ int bcjit_kernel_masked(Kernel *kernel, PyObject *const *args)
             if (view.ndim != 1 || (lengths >= 0 && lengths != view.dims[0])) {
                 return 0;
             }
+            if (view.strides[0] < 0 && kernel->n_loops > 0) {
+                return 0;                   /* some of NumPy's loops go another way there, with other last bits */
+            }
             lengths = view.dims[0];
             *lane = (Lane){view.data, view.strides[0], operand->itemsize, false};
         }

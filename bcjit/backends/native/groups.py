@@ -30,6 +30,7 @@ __all__ = [
     "Draft",
     "between_effects",
     "drafts",
+    "is_done_once",
     "read_elsewhere",
     "shape_of",
     "taken_by",
@@ -92,7 +93,7 @@ def _stretches(graph: Graph) -> list[tuple[list[Node], Node | None]]:
     runs: list[tuple[list[Node], Node | None]] = []
     run: list[Node] = []
     for node in graph.nodes:
-        if node.has_effect or node.bodies or _is_done_once(node):
+        if node.has_effect or node.bodies or is_done_once(node):
             runs.append((run, node if node.has_effect and not node.bodies else None))
             run = []
         elif node.kind is NodeKind.CALL:
@@ -101,7 +102,7 @@ def _stretches(graph: Graph) -> list[tuple[list[Node], Node | None]]:
     return [(run, effect) for run, effect in runs if run]
 
 
-def _is_done_once(node: Node) -> bool:
+def is_done_once(node: Node) -> bool:
     """Whether a call is of a function that nothing is known of: what fails behind it goes on behind it. Arithmetic of numbers is not."""
     if node.kind is not NodeKind.CALL or node.op is not None:
         return False

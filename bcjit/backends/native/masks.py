@@ -15,6 +15,7 @@ import numpy as np
 from bcjit import _core
 from bcjit.backends.native.compiled import Compiled, compiled
 from bcjit.backends.native.fast import quick
+from bcjit.backends.native.groups import is_done_once
 from bcjit.backends.native.inputs import Inputs, fits
 from bcjit.backends.native.program import Program, can_compute, flags_that_count, loop_of
 from bcjit.backends.native.reduce_bound import constant_of
@@ -68,10 +69,17 @@ def masked_writes(
         The kernels.
     """
     made = []
+    named: set[Symbol] | None = None
     for node in tuple(graph.nodes):
         found = _masked(graph, node, fast=fast)
-        if found is not None and _forget_sizes(graph, root, found):
+        if found is None:
+            continue
+        named = _named(root) if named is None else named
+        if _forget_sizes(graph, named, found):
             made.append(_put(graph, found, origin))
+            named |= {
+                symbol for expr in exprs_in(found.inputs.arguments) for symbol in expr.symbols()
+            }
     return made
 
 
@@ -165,7 +173,7 @@ def _before(graph: Graph, node: Node, mask: Node, size: ArrayMeta) -> dict[Node,
     at = graph.nodes.index(node)
     found: dict[Node, bool] = {}
     for one in graph.nodes[max(at - _LONGEST, 0) : at]:
-        if one.has_effect or one.bodies:
+        if one.has_effect or one.bodies or is_done_once(one):
             written = one.writes[0] if len(one.writes) == 1 and not one.draws else None
             if (
                 one.target in IN_PLACE and written in found and one.args[0] is written
@@ -272,10 +280,10 @@ class _Lanes:
         return constant_of(source) or self.inputs.item(leaf)
 
 
-def _forget_sizes(graph: Graph, root: Graph, found: _Masked) -> bool:
+def _forget_sizes(graph: Graph, named: set[Symbol], found: _Masked) -> bool:
     """Have sizes not be read from what may not be made; False where somebody reads them."""
     read = {symbol for symbol, (source, _) in graph.symbols.items() if source in found.calls}
-    if read & _named(root):
+    if read & named:
         return False
     for symbol in read:
         del graph.symbols[symbol]
