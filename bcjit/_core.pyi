@@ -37,7 +37,8 @@ class Kernel:
     each array, and the code of a view of it; ``scalars``: (argument, type number, whether it is a NumPy scalar) of each number;
     ``results``: type numbers; ``loops``: addresses that the code is handed. ``destination``: as an operand, where the last result is
     stored if all goes well; ``n_handed`` times None is then given for what the fallback gives in its place.
-    ``copies``: something lies as a copy does, which is told from what ufuncs make where an operand is not of one piece.
+    ``layouts``: 1 where something lies as a copy does, which is told from what ufuncs make where an operand is not of one piece; 2 where results lie
+    in C's order only if all arguments do.
     ``most``: elements of an operand up to which this is not left to the fallback; 0 for any number.
     ``mask``: as an operand: what it selects is computed, of the operands whose row ends with True, and stored there; the others have one
     axis and as many elements. ``tables``: (row as of an operand, axes) of each array that the code reads at computed places.
@@ -66,7 +67,7 @@ class Kernel:
         warns_here: bool,
         destination: tuple[int, int, tuple[int, ...]] | None = None,
         n_handed: int = 0,
-        copies: bool = False,
+        layouts: int = 0,
         most: int = 0,
         mask: tuple[int, int, tuple[int, ...]] | None = None,
         tables: tuple[tuple[tuple[int, int, tuple[int, ...]], int], ...] = (),

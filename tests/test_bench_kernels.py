@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import types
 
 import numpy as np
@@ -148,6 +149,25 @@ def test_a_peer_that_is_late_once_is_not_asked_again(monkeypatch, small):
     assert len(asked) == 1
 
 
+def test_a_late_peer_is_told_again_where_it_did_not_hear(monkeypatch):
+    told = []
+
+    def deaf(function):
+        try:
+            time.sleep(30)
+        except TimeoutError:
+            told.append(1)
+        time.sleep(30)
+
+    monkeypatch.setattr(measuring, "PEER_SECONDS", 0.05)
+    monkeypatch.setattr(measuring, "LATE_AGAIN", 0.05)
+    late, case = peers.Peer("it", "it", "math", deaf), Case(KERNELS["stencil"], "float64")
+    found = measuring.measure(case, "10", (), (late,), 1).peers["it"]
+    assert found.problem == "cannot: more than 0.05 s to compile"
+    assert found.late
+    assert told == [1]
+
+
 def test_what_a_peer_logs_is_kept_off_the_tables(caplog):
     import logging
 
@@ -274,3 +294,33 @@ def test_asv_measures_the_same_kernels():
     for how in ("plain", "eager"):
         kernels.setup("stencil", "float32", "1e3", how)
         kernels.time_call("stencil", "float32", "1e3", how)
+
+
+def test_the_table_says_where_a_backend_is_ahead_of_all_others():
+    def made(ours, **others):
+        times = lambda seconds: measuring.Figures(times=[seconds], plain_times=[1.0])  # noqa: E731
+        one = measuring.Measured(Case(KERNELS["chain"], "float64"), "10", [1.0])
+        one.backends["ours"] = times(ours)
+        one.peers = {name: times(seconds) for name, seconds in others.items()}
+        one.peers["cannot"] = measuring.Figures(problem="cannot: it is not so")
+        return one
+
+    every = [made(0.5, a=0.6, b=0.7), made(0.5, a=0.4), made(0.5, a=0.5), made(0.5)]
+    assert [*figures._ahead(every)] == [
+        "ours: as fast as the fastest of the others, or faster, in 2 of 3 rows."
+    ]
+    every[0].backends["ours"].problem = "differs"
+    assert "in 1 of 3" in next(figures._ahead(every))
+    assert not [*figures._ahead([made(0.5)])]
+    assert not [*figures._ahead([])]
+    table = figures._speedups(every, {"ours": "ours", "a": "a"})
+    assert table.notes[-1].startswith("ours: as fast")
+
+
+def test_a_reason_names_no_place_on_this_machine():
+    for text, wanted in {
+        "Cannot unify x and y for 'y.2', defined at /home/me/some/file.py (31)": "Cannot unify x and y for 'y.2'",
+        "no such file /opt/a/b.so: really": "no such file",
+        "a / b is not a/b": "a / b is not a/b",
+    }.items():
+        assert peers.one_line(TypeError(text)) == f"TypeError: {wanted}"

@@ -322,5 +322,8 @@ def test_the_command_of_all_results(monkeypatch, tmp_path):
     ]
     assert environment["OMP_NUM_THREADS"] == "1"
     assert not set(tables.HEAP) & set(environment)
-    _, environment = make_results.commands("kernels-kept", [], tmp_path)
+    assert words[words.index("--backend") + 1] == make_results.BACKENDS
+    words, environment = make_results.commands("kernels-kept", ["--backend", "fused"], tmp_path)
+    assert [words[i + 1] for i, word in enumerate(words) if word == "--backend"] == ["fused"]
+    assert words[words.index("--size") + 1] == "1e3,1e5,1e6"
     assert set(tables.HEAP) <= set(environment)

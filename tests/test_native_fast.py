@@ -429,3 +429,28 @@ def test_options_stay_with_what_is_compiled():
 def test_options_in_words():
     assert backends.options_text({}) == ""
     assert backends.options_text({"a": True, "b": "c"}) == "a=True, b='c'"
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_number_for_each_row_divides_as_numpys_does(dtype):
+    """One division for each row, and products: also where the inverse would be subnormal, or not finite."""
+
+    def shares(x):
+        return x / x.sum(axis=-1, keepdims=True)
+
+    info = np.finfo(dtype)
+    tiny, most = info.smallest_subnormal, info.max
+    rows = [[0.25, 0.5, 3, 7], [tiny, 0, 0, tiny], [info.tiny, 0, 0, -tiny], [0, 0, 0, 0], [1, -1, 0, 0], [most / 2, 1, 0, -most / 8]]  # fmt: skip
+    rows += [[most / 4, most / 4, 1, -1], [np.inf, 1, 2, 0], [np.nan, 1, 0, 0], [-info.tiny, 0, 0, -info.tiny]]  # fmt: skip
+    call = bcjit.compile(shares, backend=FAST)
+    for row in rows:
+        x = np.random.default_rng(0).uniform(1, 2, (12, 4)).astype(dtype)
+        x[5] = row
+        got, said_of = said(call, x)
+        wanted, said_plainly = said(shares, x)
+        assert same(got, wanted), row
+        assert said_of == said_plainly, row
+        with np.errstate(all="ignore"):
+            assert same(call(x), wanted), row
+    text, _ = texts(FAST, shares, x)
+    assert "inverse" in text

@@ -145,6 +145,7 @@ def one_line(error: BaseException) -> str:
     useful = [line for line in lines if not line.startswith(_NOISE)]
     text = f"{type(error).__name__}: {(useful or lines or [''])[0]}".removesuffix(": ")
     text = re.sub(r" at 0x[0-9a-f]+", "", text)  # another at each run
+    text = re.sub(r"(,? defined)?( at)? (/[^\s/]+){2,}.*", "", text)  # and on each machine
     return text if len(text) <= REASON_LENGTH else f"{text[: REASON_LENGTH - 1]}…"
 
 

@@ -183,6 +183,108 @@ static void gather_rolled(const Run *run, const Operand *operand, npy_intp start
     }
 }
 
+/* The last axes, where they are short: a turn through them, as rows of the last one. */
+enum { SHORT_AXIS = 8, PATTERN = 32 };
+
+typedef struct {
+    int first;                              /* of the axes */
+    npy_intp length, n_rows, size;          /* of a row; rows; elements of a turn */
+    npy_intp stride;                        /* of the elements of a row */
+    npy_intp offsets[PATTERN];              /* of the rows */
+} Pattern;
+
+static bool find_pattern(const Run *run, const Operand *operand, Pattern *pattern)
+{
+    int last = run->ndim - 1;
+    if (last < 1 || run->dims[last] > SHORT_AXIS || (operand->itemsize != 4 && operand->itemsize != 8)) {
+        return false;
+    }
+    pattern->first = last;
+    pattern->length = run->dims[last];
+    pattern->stride = operand->strides[last];
+    pattern->n_rows = 1;
+    pattern->offsets[0] = 0;
+    while (pattern->first > 1 && pattern->n_rows * run->dims[pattern->first - 1] <= PATTERN) {
+        int axis = --pattern->first;
+        npy_intp before = pattern->n_rows;
+        for (npy_intp turn = 1; turn < run->dims[axis]; turn++) {
+            for (npy_intp i = 0; i < before; i++) {
+                pattern->offsets[turn * before + i] = pattern->offsets[i] + turn * operand->strides[axis];
+            }
+        }
+        pattern->n_rows *= run->dims[axis];
+    }
+    pattern->size = pattern->n_rows * pattern->length;
+    return true;
+}
+
+#if defined(__GNUC__)
+#  define ALWAYS_INLINE static inline __attribute__((always_inline))
+#else
+#  define ALWAYS_INLINE static inline
+#endif
+
+/* Whole turns, `apart` bytes from one to the next. Where `length` and `stride` are constants, a row is an instruction or two. */
+#define DEFINE_COPY_TURNS(type) \
+    ALWAYS_INLINE void copy_turns_##type(char *to, const char *from, npy_intp turns, npy_intp apart, \
+                                         const Pattern *pattern, npy_intp length, npy_intp stride) \
+    { \
+        const npy_intp n_rows = pattern->n_rows; \
+        type *out = (type *)to; \
+        for (; turns > 0; turns--, from += apart) { \
+            for (npy_intp row = 0; row < n_rows; row++, out += length) { \
+                const char *at = from + pattern->offsets[row]; \
+                for (npy_intp i = 0; i < length; i++) { \
+                    out[i] = *(const type *)(at + i * stride); \
+                } \
+            } \
+        } \
+    } \
+    static void copy_any_turns_##type(char *to, const char *from, npy_intp turns, npy_intp apart, \
+                                      const Pattern *pattern) \
+    { \
+        const npy_intp size = (npy_intp)sizeof(type); \
+        npy_intp kind = pattern->stride == 0 ? 0 : pattern->stride == size ? 1 : 2; \
+        switch (kind == 2 ? 0 : pattern->length * 2 + kind) { \
+        case 4: copy_turns_##type(to, from, turns, apart, pattern, 2, 0); break; \
+        case 5: copy_turns_##type(to, from, turns, apart, pattern, 2, size); break; \
+        case 6: copy_turns_##type(to, from, turns, apart, pattern, 3, 0); break; \
+        case 7: copy_turns_##type(to, from, turns, apart, pattern, 3, size); break; \
+        case 8: copy_turns_##type(to, from, turns, apart, pattern, 4, 0); break; \
+        case 9: copy_turns_##type(to, from, turns, apart, pattern, 4, size); break; \
+        default: copy_turns_##type(to, from, turns, apart, pattern, pattern->length, pattern->stride); \
+        } \
+    }
+DEFINE_COPY_TURNS(npy_uint64)
+DEFINE_COPY_TURNS(npy_uint32)
+
+/* As `gather`, turn by turn. */
+static void gather_turns(const Run *run, const Operand *operand, const Pattern *pattern, npy_intp start,
+                         npy_intp n, char *to)
+{
+    npy_intp at[MAX_DIMS], size = operand->itemsize;
+    int outer = pattern->first - 1;
+    while (n > 0) {
+        const char *from = find_element(run, operand, start, at);
+        npy_intp begun = start % pattern->size;
+        npy_intp turns = begun == 0 ? n / pattern->size : 0, room = run->dims[outer] - at[outer];
+        turns = turns < room ? turns : room;
+        if (turns == 0) {
+            memcpy(to, from, (size_t)size);
+        }
+        else if (size == 8) {
+            copy_any_turns_npy_uint64(to, from, turns, operand->strides[outer], pattern);
+        }
+        else {
+            copy_any_turns_npy_uint32(to, from, turns, operand->strides[outer], pattern);
+        }
+        npy_intp here = turns == 0 ? 1 : turns * pattern->size;
+        to += here * size;
+        start += here;
+        n -= here;
+    }
+}
+
 /* Copies elements [start, start + n) of a run, in its order, side by side. */
 static void gather(const Run *run, const Operand *operand, npy_intp start, npy_intp n, char *to)
 {
@@ -190,6 +292,11 @@ static void gather(const Run *run, const Operand *operand, npy_intp start, npy_i
     int last = run->ndim - 1;
     if (operand->is_rolled) {
         gather_rolled(run, operand, start, n, to);
+        return;
+    }
+    Pattern pattern;
+    if (n >= 2 * PATTERN && find_pattern(run, operand, &pattern)) {
+        gather_turns(run, operand, &pattern, start, n, to);
         return;
     }
     char *from = find_element(run, operand, start, at);
@@ -318,7 +425,13 @@ static void run_flat(Run *run, npy_intp start, npy_intp stop, char *scratch)
             if (count <= operand->filled) {
                 continue;
             }
-            gather(run, operand, start, count, operand->buffer);
+            npy_intp once = operand->period > 0 && operand->period < count ? operand->period : count;
+            gather(run, operand, start, once, operand->buffer);
+            for (npy_intp done = once; done < count; done += once) {
+                once = done < count - done ? done : count - done;
+                memcpy(operand->buffer + done * operand->itemsize, operand->buffer,
+                       (size_t)(once * operand->itemsize));
+            }
             if (operand->period > 0 && operand->period <= block) {
                 operand->filled = count;
             }
@@ -966,8 +1079,13 @@ static int compute(Kernel *kernel, PyObject *const *args, PyArrayObject **result
     }
     KernelView *to = kernel->writes ? &views[kernel->n_operands] : NULL;
     int n_new = kernel->n_results - kernel->writes;
-    for (int i = 0; kernel->copies && n_new > 0 && i < kernel->n_operands; i++) {
-        if (!is_one_piece(&views[i], kernel->operands[i].itemsize, ndim, shape)) {
+    for (int i = 0; kernel->layouts > 0 && n_new > 0 && i < kernel->n_operands; i++) {
+        if (kernel->layouts > 1) {
+            if (!PyArray_IS_C_CONTIGUOUS((PyArrayObject *)args[kernel->operands[i].argument])) {
+                return 0;
+            }
+        }
+        else if (!is_one_piece(&views[i], kernel->operands[i].itemsize, ndim, shape)) {
             return 0;
         }
     }
@@ -1271,16 +1389,16 @@ static PyObject *Kernel_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 {
     static char *names[] = {"run", "owner", "fallback", "n_arguments", "n_fallback", "operands", "scalars",
                             "results", "loops", "width", "block", "scratch", "checks_flags",
-                            "warns_here", "destination", "n_handed", "copies", "most", "mask", "tables", NULL};
+                            "warns_here", "destination", "n_handed", "layouts", "most", "mask", "tables", NULL};
     PyObject *address, *owner, *fallback, *operands, *scalars, *results, *loops;
     PyObject *destination = Py_None, *mask = Py_None, *tables = NULL;
-    int n_arguments, n_fallback, checks_flags, warns_here, n_handed = 0, copies = 0;
+    int n_arguments, n_fallback, checks_flags, warns_here, n_handed = 0, layouts = 0;
     Py_ssize_t width, block, scratch, most = 0;
     if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "O!OOiiO!O!O!O!nnnip|OipnOO!:Kernel", names, &PyLong_Type, &address, &owner,
+            args, kwargs, "O!OOiiO!O!O!O!nnnip|OiinOO!:Kernel", names, &PyLong_Type, &address, &owner,
             &fallback, &n_arguments, &n_fallback, &PyTuple_Type, &operands, &PyTuple_Type, &scalars,
             &PyTuple_Type, &results, &PyTuple_Type, &loops, &width, &block, &scratch,
-            &checks_flags, &warns_here, &destination, &n_handed, &copies, &most, &mask,
+            &checks_flags, &warns_here, &destination, &n_handed, &layouts, &most, &mask,
             &PyTuple_Type, &tables)) {
         return NULL;
     }
@@ -1306,7 +1424,7 @@ static PyObject *Kernel_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     kernel->warns_here = (char)warns_here;
     kernel->writes = destination != Py_None;
     kernel->n_handed = n_handed;
-    kernel->copies = (char)copies;
+    kernel->layouts = (char)layouts;
     kernel->most = most;
     kernel->masked = mask != Py_None;
     kernel->run = (kernel_run)(npy_uintp)PyLong_AsVoidPtr(address);

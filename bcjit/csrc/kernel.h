@@ -75,7 +75,8 @@ typedef struct {
     npy_intp sizes[KERNEL_OPERANDS + KERNEL_RESULTS]; /* of elements: operands, then results */
     char checks_flags;                      /* 2: NumPy does it again wherever the invalid flag is up */
     char warns_here;
-    char copies;                            /* some of it lies as a copy does, not as what a ufunc makes */
+    char layouts;                           /* 1: some of it lies as a copy does, not as what a ufunc makes: operands are of one piece;
+                                               2: results lie in C's order if all arguments do */
     char writes;                            /* the last result goes into an array that is there */
     int n_handed;                           /* Nones given back for what is done then: see kernel_writes.c */
     char is_plain;                          /* no views, no writes */

@@ -6,7 +6,7 @@
 
 /* As bcjit/backends/native/views.py has them. */
 enum { BASIC = 0, PERMUTE = 1, BROADCAST = 2, ROLL = 3 };
-enum { ALL = 0, NEW = 1, PICK = 2, SLICE = 3 };
+enum { ALL = 0, NEW = 1, PICK = 2, SLICE = 3, PICK_OF = 4 };
 enum { START = 1, STOP = 2, STEP = 4 };
 
 /* Reads a value: a constant, or an argument that is a Python int. */
@@ -43,7 +43,8 @@ static int take_basic(const npy_intp **code, PyObject *const *args, KernelView *
             view->strides[made++] = 0;
             continue;
         }
-        if (axis >= from.ndim || (kind != PICK && made == KERNEL_DIMS)) {
+        bool picks = kind == PICK || kind == PICK_OF;
+        if (axis >= from.ndim || (!picks && made == KERNEL_DIMS)) {
             return 0;
         }
         npy_intp size = from.dims[axis], stride = from.strides[axis];
@@ -52,9 +53,12 @@ static int take_basic(const npy_intp **code, PyObject *const *args, KernelView *
             view->dims[made] = size;
             view->strides[made++] = stride;
         }
-        else if (kind == PICK) {
+        else if (picks) {
             npy_intp at;
             if (!read_value(code, args, &at)) {
+                return 0;
+            }
+            if (kind == PICK_OF && size != *(*code)++) {
                 return 0;
             }
             at += at < 0 ? size : 0;

@@ -10,6 +10,7 @@ In the order in which a graph goes through it:
 `reduce_bound`
 `scan_tracing`, `scan_groups`, `scan_plan`          and with scans
 `parts`, `part_rules`                               calls with several results
+`unroll`, `unroll_tracing`                          sums over few elements written out, with ``fast`` contractions too
 `inputs`, `program`                                 what a kernel is called with; what is compiled
 `rules`, `halves`, `complexes`, `division`          scalar functions as vector instructions: floats, integers and bools; float16; complex numbers; quotients
 `fast`, `fast_rules`, `polynomials`, `lanes`        the option ``fast``: functions as polynomials

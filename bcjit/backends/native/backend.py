@@ -35,10 +35,9 @@ class Native:
 
     def __call__(self, graph: Graph, example_inputs: Sequence[object]) -> GraphFunction:
         """Return the graph's function, with kernels for groups of its calls."""
-        del example_inputs
         _core.set_flags_test(flags_matter)
         _core.set_thread_count(thread_count)
-        made = build(graph, self.smallest, fast=self.fast)
+        made = build(graph, self.smallest, fast=self.fast, example_inputs=example_inputs)
         function = made.graph.to_callable(origin=made.origin)
         function.__dict__["source"] = _source(function, made)
         function.__dict__["only_call"] = _only_kernel(made.graph)

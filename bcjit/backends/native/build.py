@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import numpy as np
@@ -12,7 +12,7 @@ from bcjit import _core
 from bcjit.backends.native.alone import MOST_ALONE
 from bcjit.backends.native.compiled import Compiled, compiled
 from bcjit.backends.native.fast import quick
-from bcjit.backends.native.groups import drafts
+from bcjit.backends.native.groups import drafts, read_elsewhere
 from bcjit.backends.native.inputs import Inputs, fits
 from bcjit.backends.native.masks import masked_writes
 from bcjit.backends.native.outcomes import Group, halves, lazy_views, outcomes
@@ -24,7 +24,8 @@ from bcjit.backends.native.scalars import Apply, Item, Leaf, Table
 from bcjit.backends.native.scan_groups import ScanGroup, alone, running_items, scan_groups
 from bcjit.backends.native.scan_plan import MOST_OPERANDS, scan_plan
 from bcjit.backends.native.tracing import copies
-from bcjit.backends.native.views import view_of
+from bcjit.backends.native.unroll import sizes_of, unrolled
+from bcjit.backends.native.views import Picked, view_of
 from bcjit.backends.native.writes import (
     Write,
     bound_alone,
@@ -60,7 +61,13 @@ class Built:
     kernels: tuple[Compiled, ...]
 
 
-def build(graph: Graph, smallest: int, *, fast: bool = False) -> Built:
+def build(
+    graph: Graph,
+    smallest: int,
+    *,
+    fast: bool = False,
+    example_inputs: Sequence[object] | None = None,
+) -> Built:
     """Return a copy of a graph in which groups of calls are calls of kernels.
 
     Parameters
@@ -70,21 +77,28 @@ def build(graph: Graph, smallest: int, *, fast: bool = False) -> Built:
     smallest
         The fewest calls of which a kernel is made.
     fast
-        Whether functions may be polynomials.
+        Whether functions may be polynomials, and sums in another order.
+    example_inputs
+        Of the first call, for what its sizes say; None: nothing is made for certain sizes.
     """
     origin: dict[Node, Node] = {}
     copy = copy_graph(graph, origin=origin)
+    sizes = sizes_of(copy, example_inputs)
     made: list[Compiled] = []
     for one in tuple(copy.nested()):
         drop_own_stores(one)
         made += masked_writes(one, copy, origin, fast=fast)
         moved: dict[Node, Node] = {}  # results of calls that are in kernels now
-        for reducing in reduce_groups(one, copy.equal):
+        written_out = (
+            {} if example_inputs is None else unrolled(one, copy.equal, sizes, exact=not fast)
+        )
+        others = {node for each, found in written_out.items() for node in (each, *found.inside)}
+        for reducing in reduce_groups(one, copy.equal, others):
             reduction = _Kernel.with_reductions(one, reducing, moved, fast=fast)
             if reduction is not None:
                 made += reduction.codes
                 moved |= reduction.put(origin)
-        scans = scan_groups(one, copy.equal)
+        scans = scan_groups(one, copy.equal, others)
         while scans:
             scanning = scans.pop(0)
             scan = _Kernel.with_scans(one, scanning, moved, fast=fast)
@@ -93,7 +107,7 @@ def build(graph: Graph, smallest: int, *, fast: bool = False) -> Built:
                 moved |= scan.put(origin)
             else:
                 scans[:0] = alone(one, scanning)
-        waiting = outcomes(one, drafts(one, copy.equal), smallest)
+        waiting = outcomes(one, drafts(one, copy.equal, written_out), smallest)
         while waiting:
             group = waiting.pop(0)
             kernel = _Kernel.of(one, group, moved, fast=fast)
@@ -149,6 +163,33 @@ def _lone_writes(graph: Graph, origin: dict[Node, Node]) -> list[Compiled]:
     return codes
 
 
+def _for_other_sizes(graph: Graph, *, fast: bool) -> Callable[..., object]:
+    """Return what does the calls of a kernel that is for certain sizes: kernels that are for all, made when they are needed."""
+    made: list[Callable[..., object]] = []
+
+    def fallback(*args: object) -> object:
+        if not made:
+            found = build(graph, 2, fast=fast).graph.to_callable()
+            made.append(returning_value(found) or found)
+        return made[0](*args)
+
+    return fallback
+
+
+def _by_now(source: object, moved: Mapping[Node, Node]) -> object:
+    """Return what gives a value from outside, or the array that elements are chosen of, where kernels do some calls."""
+    if isinstance(source, Picked):
+        return replace(source, base=moved.get(source.base, source.base))
+    return moved.get(source, source) if isinstance(source, Node) else source
+
+
+def _layouts(group: Group) -> int:
+    """Return for which layouts of operands NumPy's results lie as a kernel has them: 1 of one piece, since something is copied; 2 C's."""
+    if any(map(read_elsewhere, group.items.values())):
+        return 2
+    return int(any(map(copies, group.nodes)))
+
+
 def _not_done() -> bool:
     return True
 
@@ -187,8 +228,7 @@ class _Kernel:
             if isinstance(item, Leaf):
                 source = item.source
                 inner = items.get(source) if isinstance(source, Node) else None
-                if inner is None and isinstance(source, Node) and source in moved:
-                    source = moved[source]
+                source = _by_now(source, moved)
                 made = inner or constant_of(source) or inputs.item(replace(item, source=source))
             elif isinstance(item, Table):
                 source = cast("Node", item.source)
@@ -198,8 +238,8 @@ class _Kernel:
             memo[item] = made
             return made
 
-        for node in group.nodes:
-            items[node] = bound(group.items[node])
+        for node, item in group.items.items():
+            items[node] = bound(item)
         results = [items[node] for node in group.results]
         if write is not None:
             views |= own_views(write)
@@ -213,7 +253,9 @@ class _Kernel:
         )
         code = compiled(program)
         fallback: Callable[..., object] = taken.graph.to_callable()
-        if len(returned) == 1:
+        if any(map(read_elsewhere, group.items.values())):
+            fallback = _for_other_sizes(taken.graph, fast=fast)
+        elif len(returned) == 1:
             fallback = _single(fallback)
         loops = [
             address
@@ -227,7 +269,7 @@ class _Kernel:
             tuple(item.dtype.num for item in results), tuple(loops), code.width,
             code.block, code.scratch, max(map(flags_that_count, program.items)),
             all(not node.can_fail or warns_here(node) for node in calls),
-            to, len(group.handed), any(map(copies, group.nodes)), MOST_ALONE if group.alone else 0,
+            to, len(group.handed), _layouts(group), MOST_ALONE if group.alone else 0,
             tables=tuple(inputs.tables),
         )  # fmt: skip
         return cls(graph, group, tuple(inputs.arguments), target, (code,))

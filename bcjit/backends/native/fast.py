@@ -12,7 +12,7 @@ import numpy as np
 from numpy.lib import introspect
 
 from bcjit.backends.native.fast_rules import FAST, POWERS, Fast
-from bcjit.backends.native.scalars import Apply, Constant, Fold, Item, Running, Spread
+from bcjit.backends.native.scalars import INVERSE, Apply, Constant, Fold, Item, Running, Spread
 from bcjit.ops.scalar_functions import SCALAR_FUNCTIONS, ScalarFunction
 from bcjit.records import replace
 
@@ -30,6 +30,7 @@ _POWERS: Final[dict[float, ScalarFunction]] = {
     exponent: replace(SCALAR_FUNCTIONS["power"], name=f"fast power {exponent}", ulp=4)
     for exponent in POWERS
 }
+_DIVIDE: Final = SCALAR_FUNCTIONS["divide"]
 _BY_TWIN: Final = {
     **{twin.name: (twin, FAST[name]) for name, twin in _TWINS.items()},
     **{twin.name: (twin, POWERS[exponent]) for exponent, twin in _POWERS.items()},
@@ -67,6 +68,11 @@ def quick(items: Sequence[Item]) -> tuple[Item, ...]:
 
 
 def _quick(item: Apply, operands: Sequence[Item]) -> Apply:
+    if item.function is _DIVIDE and isinstance(operands[1], Spread) and item.dtype.char in "fd":
+        # One division for all that one sum is spread to.
+        dtype = item.dtype
+        inverse = Spread(Apply(INVERSE, (dtype, dtype), (operands[1].operand,)))
+        return Apply(SCALAR_FUNCTIONS["multiply"], (dtype,) * 3, (operands[0], inverse))
     return Apply(_twin(item) or item.function, item.dtypes, tuple(operands))
 
 

@@ -21,7 +21,7 @@ from bcjit.backends.native.lanes import Lanes, fma, horner, select
 from bcjit.backends.native.polynomials import POLYNOMIALS
 from bcjit.records import dataclass
 
-__all__ = ["FAST", "POWERS", "Fast"]
+__all__ = ["FAST", "POWERS", "Fast", "inverse"]
 
 DType: TypeAlias = "np.dtype[Any]"
 
@@ -393,6 +393,15 @@ def _power(exponent: float) -> Fast:
         return far if exponent < 0 else far & ~x.bits().equal(0)
 
     return Fast(value, is_small if exponent > 0 and not half else unusual)
+
+
+def inverse(x: Lanes) -> Lanes:
+    """Return what multiplies instead of dividing by a number; where that is as good as nothing, NaN, and the invalid flag is raised."""
+    info = np.finfo(x.dtype)
+    size = x.magnitude()
+    poor = size.outside(float(info.tiny) * 4, float(info.max) / 16) & ~x.is_nan()
+    poor = poor & ~size.bits().equal(0) & ~size.bits().equal(_bits(x, math.inf))
+    return select(poor, x.like(0.0), 1.0) / select(poor, x.like(0.0), x)
 
 
 POWERS: Final = {

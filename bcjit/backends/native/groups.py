@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 from bcjit.backends.native.gathers import READS, gathered, table_of
 from bcjit.backends.native.parts import parts_of
 from bcjit.backends.native.program import can_compute
-from bcjit.backends.native.scalars import Item
+from bcjit.backends.native.scalars import Item, Leaf, in_order
 from bcjit.backends.native.tracing import traced
-from bcjit.backends.native.views import View, view_of
+from bcjit.backends.native.views import Picked, View, view_of
 from bcjit.backends.native.waiting import Waiting
 from bcjit.dims import DimLike, Symbol, substitute
 from bcjit.fx_graph import Graph, Node, NodeKind
@@ -23,9 +23,19 @@ from bcjit.meta import ArrayMeta, ScalarMeta
 from bcjit.records import dataclass
 
 if TYPE_CHECKING:
+    from bcjit.backends.native.unroll import Unrolled
     from bcjit.dims import Dim
 
-__all__ = ["Draft", "between_effects", "drafts", "shape_of", "taken_by", "used_by", "views_among"]
+__all__ = [
+    "Draft",
+    "between_effects",
+    "drafts",
+    "read_elsewhere",
+    "shape_of",
+    "taken_by",
+    "used_by",
+    "views_among",
+]
 
 # More calls would take long to compile, and there are only so many registers.
 LARGEST: Final = 128
@@ -48,10 +58,13 @@ class Draft:
         gathers = sum(
             table_of(item) is not None and item.dtype.itemsize < 16 for item in self.items.values()
         )
-        return len(self.nodes) + len(self.views) + stored + gathers
+        written_out = any(map(read_elsewhere, self.items.values()))
+        return len(self.nodes) + len(self.views) + stored + gathers + written_out
 
 
-def drafts(graph: Graph, equal: Mapping[Symbol, Dim]) -> list[Draft]:
+def drafts(
+    graph: Graph, equal: Mapping[Symbol, Dim], written_out: Mapping[Node, Unrolled]
+) -> list[Draft]:
     """Return the groups of one graph, not of its bodies.
 
     Parameters
@@ -60,10 +73,12 @@ def drafts(graph: Graph, equal: Mapping[Symbol, Dim]) -> list[Draft]:
         The graph.
     equal
         What is known of the symbols of its shapes.
+    written_out
+        The calls that are not element by element, and what they compute nevertheless.
     """
     found: list[Draft] = []
     for run, effect in _stretches(graph):
-        found += _of_run(graph, run, effect, equal)
+        found += _of_run(graph, run, effect, equal, written_out)
     return found
 
 
@@ -99,30 +114,37 @@ def _is_done_once(node: Node) -> bool:
 
 
 def _of_run(
-    graph: Graph, run: Sequence[Node], effect: Node | None, equal: Mapping[Symbol, Dim]
+    graph: Graph,
+    run: Sequence[Node],
+    effect: Node | None,
+    equal: Mapping[Symbol, Dim],
+    written_out: Mapping[Node, Unrolled],
 ) -> list[Draft]:
-    items, shapes = _computed(graph, run, equal)
+    items, shapes, inside = _computed(graph, run, equal, written_out)
     place = {node: i for i, node in enumerate(run)}
-    views = views_among(items, place, graph.keep)
+    views = views_among([node for node in run if node in shapes], place, graph.keep)
     of: dict[Node, int] = {}  # group of each call
     members: list[list[Node]] = []
     takes: list[set[Node]] = []  # what the calls of each group use
     waiting: Waiting[object] = Waiting()
     for node in run:
         used = {one for one in used_by(node, graph) if one in place}
-        waiting.add(node, _behind_table(items.get(node), used, waiting))
+        waiting.add(node, _behind_arrays(items.get(node), used, waiting))
         if node not in items:
             continue
-        taken = taken_by(node, views)
+        whole = (*inside.get(node, ()), node)
+        for part in whole:
+            waiting.unite(node, part)
+        taken = {one for each in whole for one in taken_by(each, views)} - set(whole)
         joined = _joined(node, used, of, members, takes, taken, shapes, waiting)
         if joined is None:
             of[node] = len(members)
-            members.append([node])
+            members.append([*whole])
             takes.append(taken)
         else:
             of[node] = joined
             waiting.unite(members[joined][0], node)
-            members[joined].append(node)
+            members[joined] += whole
             takes[joined] |= taken
             for index in _neighbours(used, of, takes, taken):
                 one, other = members[joined], members[index]
@@ -136,20 +158,32 @@ def _of_run(
     made = []
     for nodes in filter(None, members):
         made_inside = tuple(dict.fromkeys(v for node in nodes for v in node.uses() if v in views))
-        of_nodes = {node: items[node] for node in nodes}
+        nodes.sort(key=place.__getitem__)
+        of_nodes = {node: items[node] for node in nodes if node in items}
         made.append(Draft(tuple(nodes), of_nodes, made_inside, effect))
     return made
 
 
 def _computed(
-    graph: Graph, run: Sequence[Node], equal: Mapping[Symbol, Dim]
-) -> tuple[dict[Node, Item], dict[Node, tuple[DimLike, ...]]]:
-    """Return what calls compute for one element, and their shapes. A call with several results stands for the first of those that read them."""
+    graph: Graph,
+    run: Sequence[Node],
+    equal: Mapping[Symbol, Dim],
+    written_out: Mapping[Node, Unrolled],
+) -> tuple[dict[Node, Item], dict[Node, tuple[DimLike, ...]], dict[Node, tuple[Node, ...]]]:
+    """Return what calls compute for one element; shapes, of calls inside others those of these; and which are inside which.
+
+    A call with several results stands for the first of those that read them.
+    """
     items: dict[Node, Item] = {}
     shapes: dict[Node, tuple[DimLike, ...]] = {}
+    inside: dict[Node, tuple[Node, ...]] = {}
     for node in run:
-        if not node.users and node not in graph.keep:
-            continue  # it is there for what it may raise or warn of
+        if node in written_out:
+            items[node], inside[node] = written_out[node].item, written_out[node].inside
+            shapes |= dict.fromkeys((node, *inside[node]), shape_of(node, equal))
+    for node in run:
+        if node in shapes or (not node.users and node not in graph.keep):
+            continue  # the second: it is there for what it may raise or warn of
         if node.unless_done is not None:
             continue  # a kernel does it
         parts = parts_of(node, graph.keep)
@@ -162,17 +196,26 @@ def _computed(
         if item is not None and can_compute(item):
             items[node] = item
             shapes[node] = shape_of(node, equal)
-    return items, shapes
+    return items, shapes, inside
 
 
-def _behind_table(item: Item | None, used: set[Node], waiting: Waiting[object]) -> set[object]:
-    """Return what a call waits for: that a table is whole, if it reads one. So no kernel reads what it makes itself."""
-    table = None if item is None else table_of(item)
-    if table not in used:
+def _behind_arrays(item: Item | None, used: set[Node], waiting: Waiting[object]) -> set[object]:
+    """Return what a call waits for: that a table or an array is whole, if it reads elements of it. So no kernel reads what it makes itself."""
+    if item is None:
         return {*used}
-    whole = object()
-    waiting.add(whole, {table})
-    return {*used, whole}
+    found: set[object] = {*used}
+    for array in {table_of(item), *read_elsewhere(item)}:
+        if array is not None and array in waiting:
+            whole = object()
+            waiting.add(whole, {array})
+            found.add(whole)
+    return found
+
+
+def read_elsewhere(item: Item) -> set[Node]:
+    """Return the arrays of which an item needs other elements than the one at its own place: they must be there."""
+    leaves = (one.source for one in in_order([item]) if isinstance(one, Leaf))
+    return {source.base for source in leaves if isinstance(source, Picked)}
 
 
 def used_by(node: Node, graph: Graph) -> set[Node]:

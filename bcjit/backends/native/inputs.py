@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 import numpy as np
 
 from bcjit.backends.native.scalars import Element, Item, Leaf, Number, Table
-from bcjit.backends.native.views import View
+from bcjit.backends.native.views import Picked, View
 from bcjit.fx_graph import Graph, Node
 from bcjit.meta import ArrayMeta
 
@@ -41,6 +41,8 @@ class Inputs:
 
     def item(self, leaf: Leaf) -> Item:
         """Return what a leaf is in the kernel."""
+        if isinstance(leaf.source, Picked):
+            return self.element(leaf.source.of(self.views.get(leaf.source.base)), leaf.dtype)
         view = self.views.get(leaf.source) if isinstance(leaf.source, Node) else None
         if view is not None:
             return self.element(view, leaf.dtype)

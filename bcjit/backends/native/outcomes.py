@@ -56,7 +56,9 @@ def outcomes(graph: Graph, drafts: Iterable[Draft], smallest: int) -> list[Group
 
 
 def halves(group: Group) -> list[Draft]:
-    """Return the first and the second half of the calls of a group of which no kernel can be made."""
+    """Return the first and the second half of the calls of a group of which no kernel can be made; nothing where some are inside others."""
+    if len(group.items) < len(group.nodes):
+        return []
     middle = len(group.nodes) // 2
     effect = None if group.write is None else group.write.node
     return [

@@ -16,6 +16,7 @@ from bcjit.backends.native.fast import fast_of
 from bcjit.backends.native.gathers import GATHER
 from bcjit.backends.native.rules import X86, has_rule
 from bcjit.backends.native.scalars import (
+    INVERSE,
     Apply,
     Constant,
     Element,
@@ -25,6 +26,7 @@ from bcjit.backends.native.scalars import (
     Table,
     in_order,
 )
+from bcjit.backends.native.views import Picked
 from bcjit.fx_graph import Node
 from bcjit.meta import ArrayMeta
 from bcjit.records import dataclass
@@ -157,6 +159,8 @@ def can_compute(item: Item) -> bool:
 
 def _is_one_number(item: Item) -> bool:
     if isinstance(item, Leaf):
+        if isinstance(item.source, Picked):
+            return False
         meta = item.source.meta[0] if isinstance(item.source, Node) else None
         return not isinstance(meta, ArrayMeta) or meta.is_scalar
     return isinstance(item, Constant | Number)
@@ -175,4 +179,6 @@ def flags_that_count(item: Item) -> int:
         by = item.operands[1]
         known = isinstance(by, Constant) and by.dtype.kind in "iu" and int(by.value) not in (0, -1)
         return 0 if known else 2
+    if item.function is INVERSE:
+        return 2
     return int(item.function.can_fail(item.dtypes[0]))

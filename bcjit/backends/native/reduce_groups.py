@@ -6,7 +6,7 @@ nothing is written or drawn between them, and no call outside waits for one of t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from bcjit.backends.native.groups import (
@@ -71,7 +71,9 @@ class ReduceGroup:
         return len(meta.shape) == len(self.shape) or self.axes == tuple(range(len(self.axes)))
 
 
-def reduce_groups(graph: Graph, equal: Mapping[Symbol, Dim]) -> list[ReduceGroup]:
+def reduce_groups(
+    graph: Graph, equal: Mapping[Symbol, Dim], without: Collection[Node]
+) -> list[ReduceGroup]:
     """Return the groups of one graph, not of its bodies.
 
     Parameters
@@ -80,11 +82,13 @@ def reduce_groups(graph: Graph, equal: Mapping[Symbol, Dim]) -> list[ReduceGroup
         The graph.
     equal
         What is known of the symbols of its shapes.
+    without
+        Calls that are something else's.
     """
     found: list[ReduceGroup] = []
     needed = {node for node, _ in graph.symbols.values()}
     for run in between_effects(graph):
-        for group in _Grouping(graph, run, equal).groups():
+        for group in _Grouping(graph, run, equal, without).groups():
             inside = set(group.nodes)
             group.results = tuple(
                 node
@@ -100,8 +104,14 @@ def reduce_groups(graph: Graph, equal: Mapping[Symbol, Dim]) -> list[ReduceGroup
 class _Grouping:
     """The groups of one stretch of calls."""
 
-    def __init__(self, graph: Graph, run: Sequence[Node], equal: Mapping[Symbol, Dim]) -> None:
-        self.graph, self.run, self.equal = graph, run, equal
+    def __init__(
+        self,
+        graph: Graph,
+        run: Sequence[Node],
+        equal: Mapping[Symbol, Dim],
+        without: Collection[Node],
+    ) -> None:
+        self.graph, self.run, self.equal, self.without = graph, run, equal, without
         self.place = {node: i for i, node in enumerate(run)}
         self.of: dict[Node, ReduceGroup] = {}
         self.made: list[ReduceGroup] = []
@@ -130,7 +140,9 @@ class _Grouping:
         return [group for group in self.made if _is_worth_it(group)]
 
     def _is_used(self, node: Node) -> bool:
-        return node.unless_done is None and (bool(node.users) or node in self.graph.keep)
+        if node.unless_done is not None or node in self.without:
+            return False
+        return bool(node.users) or node in self.graph.keep
 
     def _add_reduction(self, node: Node, used: set[Node], reduction: Reduction) -> None:
         shape = shape_of(reduction.source, self.equal)

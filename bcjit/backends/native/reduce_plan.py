@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 import numpy as np
 
 from bcjit.backends.native.compiled import Compiled, compiled
+from bcjit.backends.native.fast import fast_of
 from bcjit.backends.native.program import Program, can_compute, flags_that_count, loop_of
 from bcjit.backends.native.rules import rule_of
 from bcjit.backends.native.scalars import Apply, Constant, Element, Fold, Item, Number, Spread
@@ -202,6 +203,7 @@ class _Planner:
         if item not in self.slow:
             self.slow[item] = isinstance(item, Apply) and (
                 rule_of(item.function, item.dtypes) is None
+                or fast_of(item.function) is not None
                 or item.function.name in _SLOW
                 or any(map(self._is_slow, item.operands))
             )

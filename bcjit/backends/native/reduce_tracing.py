@@ -24,9 +24,9 @@ from bcjit.ops.operands import INTP
 from bcjit.ops.scalar_functions import CAST, ScalarFunction
 from bcjit.records import dataclass
 
-__all__ = ["Reduction", "traced_reduction"]
+__all__ = ["REDUCTIONS", "Reduction", "traced_reduction"]
 
-_NAMES: Final = frozenset(
+REDUCTIONS: Final = frozenset(
     {
         "sum", "prod", "max", "min", "any", "all", "mean", "var", "std", "ptp", "count_nonzero",
         "argmax", "argmin",
@@ -95,7 +95,7 @@ def _source(node: Node) -> tuple[Node, Shape] | None:
     """Return the array that a call may reduce, and its shape."""
     if node.kind is not NodeKind.CALL or node.has_effect or node.multi or len(node.meta) != 1:
         return None
-    if not isinstance(node.op, OpDef) or node.op.name not in _NAMES or node.alias != "fresh":
+    if not isinstance(node.op, OpDef) or node.op.name not in REDUCTIONS or node.alias != "fresh":
         return None
     meta = node.meta[0]
     if not isinstance(meta, ArrayMeta) and not (

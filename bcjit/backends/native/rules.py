@@ -16,10 +16,12 @@ from bcjit.backends.native.complexes import complex_rule, real_of
 from bcjit.backends.native.division import QUOTIENTS, can_divide, division_rule
 from bcjit.backends.native.engine import machine
 from bcjit.backends.native.fast import fast_of
+from bcjit.backends.native.fast_rules import inverse
 from bcjit.backends.native.gathers import GATHER, gather_rule
 from bcjit.backends.native.halves import half_rule
 from bcjit.backends.native.lanes import Lanes
 from bcjit.backends.native.part_rules import part_rule_of
+from bcjit.backends.native.scalars import INVERSE, MULTIPLY_ADD
 from bcjit.backends.native.text import Text, Vector, element_type
 from bcjit.ops.scalar_functions import (
     CAST,
@@ -350,10 +352,19 @@ _RULES: Final[dict[str, dict[str, Rule]]] = {
     "select": {"b": _where},
     "cast": {"biuf": _cast},
     **{name: {"fiu": division_rule(name)} for name in QUOTIENTS},
+    "multiply_add": {"f": _intrinsic("fmuladd")},
+    "inverse": {"f": lambda t, operands, _: inverse(Lanes(t, operands[0])).vector},
     **{name: {"fiub": _comparison(name)} for name in _PREDICATES},
 }  # fmt: skip
 
-_OWN: Final = {**SCALAR_FUNCTIONS, "cast": CAST, "select": SELECT, "clip": CLIP}
+_OWN: Final = {
+    **SCALAR_FUNCTIONS,
+    "cast": CAST,
+    "select": SELECT,
+    "clip": CLIP,
+    "multiply_add": MULTIPLY_ADD,
+    "inverse": INVERSE,
+}
 
 _CHARS: Final = frozenset("?bhilqpBHILQPefdFD")
 _ROUND: Final = frozenset({"floor", "ceil", "trunc", "rint"})

@@ -7,7 +7,7 @@ compared by identity; what is used twice is computed once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -15,10 +15,15 @@ from bcjit.ops.scalar_functions import ScalarFunction
 from bcjit.records import dataclass
 
 __all__ = [
-    "Apply", "Constant", "DType", "Element", "Fold", "Item", "Leaf", "Number", "Running", "Spread", "Table", "in_order",
+    "INVERSE", "MULTIPLY_ADD", "Apply", "Constant", "DType", "Element", "Fold", "Item", "Leaf", "Number", "Running", "Spread", "Table", "in_order",
 ]  # fmt: skip
 
 DType: TypeAlias = "np.dtype[Any]"
+
+# ``a * b + c``, with one rounding where the processor has it: only where `fast` says so.
+MULTIPLY_ADD: Final = ScalarFunction("multiply_add", None, "")
+# What to multiply by instead of dividing; where it is of no use it raises the invalid flag.
+INVERSE: Final = ScalarFunction("inverse", None, "")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

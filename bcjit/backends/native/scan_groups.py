@@ -6,7 +6,7 @@ nothing is written or drawn between them, and no call outside waits for one of t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bcjit.backends.native.groups import LARGEST, between_effects, shape_of, used_by
@@ -56,7 +56,9 @@ class ScanGroup:
         return self.axis == FLAT and isinstance(self.items[node], Running)
 
 
-def scan_groups(graph: Graph, equal: Mapping[Symbol, Dim]) -> list[ScanGroup]:
+def scan_groups(
+    graph: Graph, equal: Mapping[Symbol, Dim], without: Collection[Node]
+) -> list[ScanGroup]:
     """Return the groups of one graph, not of its bodies.
 
     Parameters
@@ -65,11 +67,13 @@ def scan_groups(graph: Graph, equal: Mapping[Symbol, Dim]) -> list[ScanGroup]:
         The graph.
     equal
         What is known of the symbols of its shapes.
+    without
+        Calls that are something else's.
     """
     found = [
         group
         for run in between_effects(graph)
-        for group in _Grouping(graph, run, equal).groups()
+        for group in _Grouping(graph, run, equal, without).groups()
         if group.axis is not None
     ]
     for group in found:
@@ -133,8 +137,14 @@ def _set_results(graph: Graph, group: ScanGroup) -> None:
 class _Grouping:
     """The groups of one stretch of calls."""
 
-    def __init__(self, graph: Graph, run: Sequence[Node], equal: Mapping[Symbol, Dim]) -> None:
-        self.graph, self.run, self.equal = graph, run, equal
+    def __init__(
+        self,
+        graph: Graph,
+        run: Sequence[Node],
+        equal: Mapping[Symbol, Dim],
+        without: Collection[Node],
+    ) -> None:
+        self.graph, self.run, self.equal, self.without = graph, run, equal, without
         self.place = {node: i for i, node in enumerate(run)}
         self.of: dict[Node, ScanGroup] = {}
         self.made: list[ScanGroup] = []
@@ -162,7 +172,9 @@ class _Grouping:
         """Return the elementwise calls that are made of scans, and those of which these and scans are made."""
         items: dict[Node, Item] = {}
         for node in self.run:
-            if node not in scans and (node.users or node in self.graph.keep):
+            if node in scans or node in self.without:
+                continue
+            if node.users or node in self.graph.keep:
                 item = traced(node)
                 if item is not None and can_compute(item):
                     items[node] = item

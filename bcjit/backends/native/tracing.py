@@ -75,6 +75,22 @@ _MOST_ARGUMENTS: Final[dict[object, int]] = {
 }  # fmt: skip
 
 
+def leaf_of(node: Node) -> _Traced | _Weak:
+    """Return what stands for an operand: its meta, with where it comes from."""
+    if node.multi or len(node.meta) != 1:
+        raise NotElementwise
+    meta = node.meta[0]
+    if isinstance(meta, ArrayMeta):
+        constant = node.target if isinstance(node.target, np.generic) else None
+        leaf = Leaf(node, meta.dtype)
+        return _Traced(
+            meta.shape, meta.dtype, "same", is_scalar=meta.is_scalar, constant=constant, item=leaf
+        )
+    if isinstance(meta, ScalarMeta) and meta.pytype in (bool, int, float, complex):
+        return _Weak(meta.pytype, node)
+    raise NotElementwise
+
+
 _POWERS: Final = frozenset({operator.pow, builtins.pow, operator.ipow})
 
 
@@ -92,8 +108,8 @@ def traced(node: Node) -> Item | None:
     return item if isinstance(item, Apply) and item.dtype == meta.dtype else None
 
 
-def expanded(node: Node, tracer: Tracer) -> object:
-    """Return what the expansion of a call of the op table gives under a tracer, each operand standing for where it comes from."""
+def expanded(node: Node, tracer: Tracer, leaf_of: Callable[[Node], object] = leaf_of) -> object:
+    """Return what the expansion of a call of the op table gives under a tracer; `leaf_of` says what stands for an operand: by default, where it comes from."""
     leaves: dict[Node, object] = {}
 
     def operand(leaf: object) -> object:
@@ -136,22 +152,6 @@ def _may_be(node: Node) -> bool:
 def copies(node: Node) -> bool:
     """Whether the result of a call lies as a copy of its operand does."""
     return node.target in _COPIES
-
-
-def leaf_of(node: Node) -> _Traced | _Weak:
-    """Return what stands for an operand: its meta, with where it comes from."""
-    if node.multi or len(node.meta) != 1:
-        raise NotElementwise
-    meta = node.meta[0]
-    if isinstance(meta, ArrayMeta):
-        constant = node.target if isinstance(node.target, np.generic) else None
-        leaf = Leaf(node, meta.dtype)
-        return _Traced(
-            meta.shape, meta.dtype, "same", is_scalar=meta.is_scalar, constant=constant, item=leaf
-        )
-    if isinstance(meta, ScalarMeta) and meta.pytype in (bool, int, float, complex):
-        return _Weak(meta.pytype, node)
-    raise NotElementwise
 
 
 class Tracer(MetaEmitter):

@@ -17,11 +17,11 @@ from bcjit.fx_graph import Node, NodeKind
 from bcjit.meta import ArrayMeta, ScalarMeta
 from bcjit.records import dataclass
 
-__all__ = ["View", "basic_view", "view_of"]
+__all__ = ["Picked", "View", "basic_view", "view_of"]
 
 # As bcjit/csrc/kernel_views.c has them.
 _BASIC, _PERMUTE, _BROADCAST, _ROLL = range(4)
-_ALL, _NEW, _PICK, _SLICE = 0, 1, 2, 3
+_ALL, _NEW, _PICK, _SLICE, _PICK_OF = range(5)
 _START, _STOP, _STEP = 1, 2, 4
 _MOST_AXES: Final = 16
 
@@ -56,6 +56,43 @@ class View:
             else:
                 found += (1, place(piece))
         return tuple(found)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Picked:
+    """Some elements of an array, by axes of what they are used for.
+
+    Attributes
+    ----------
+    base
+        The array.
+    axes
+        For each axis of the result one of the array, or None for a new one.
+    places
+        Of each other axis which place, of how many there must be.
+    """
+
+    base: Node
+    axes: tuple[int | None, ...]
+    places: tuple[tuple[int, int, int], ...]
+
+    def of(self, view: View | None) -> View:
+        """Return it as a view of the array, or of the array behind it."""
+        pieces = tuple(self._pieces())
+        if view is None:
+            return View(self.base, (), pieces)
+        return View(view.base, view.nodes, (*view.pieces, *pieces))
+
+    def _pieces(self) -> Iterable[Piece]:
+        kept = [axis for axis in self.axes if axis is not None]
+        order = [*(axis for axis, _, _ in self.places), *kept]
+        if order != sorted(order):
+            yield from (_PERMUTE, len(order), *order)
+        yield from (_BASIC, len(self.places) + len(self.axes))
+        for _, place, count in self.places:
+            yield from (_PICK_OF, (place,), count)
+        for axis in self.axes:
+            yield _NEW if axis is None else _ALL
 
 
 def view_of(node: Node, *, copies: bool = False) -> View | None:

@@ -36,6 +36,10 @@ class Waiting(Generic[Call]):
         self._of: dict[Call, _Unit[Call]] = {}
         self._calls: dict[_Unit[Call], list[Call]] = {}
 
+    def __contains__(self, call: object) -> bool:
+        """Whether a call was added."""
+        return call in self._of
+
     def add(self, call: Call, used: Iterable[Call]) -> None:
         """Add a call behind all others.
 

@@ -137,7 +137,23 @@ def _speedups(every: Found, names: Mapping[str, str]) -> Table:
     for one in every:
         cells = {key: f.problem or f.speedup for key, f in _figures(one).items()}
         table.rows.append(_which(one) | {"numpy_us": min(one.plain_times) * 1e6} | cells)
+    table.notes = (*SPEED_NOTES, *_ahead(every))
     return table
+
+
+def _ahead(every: Found) -> Iterator[str]:
+    """Yield in how many rows each backend is as fast as every peer that runs there; nothing where nobody was asked."""
+    asked = [one for one in every if any(not peer.problem for peer in one.peers.values())]
+    for name in asked[0].backends if asked else ():
+        ahead = sum(
+            not one.backends[name].problem
+            and all(
+                peer.problem or peer.speedup <= one.backends[name].speedup
+                for peer in one.peers.values()
+            )
+            for one in asked
+        )
+        yield f"{name}: as fast as the fastest of the others, or faster, in {ahead} of {len(asked)} rows."
 
 
 def _details(every: Found, moved: Sequence[int], backend: str, known: dict[str, int]) -> Table:

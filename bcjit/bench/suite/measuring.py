@@ -58,6 +58,7 @@ CHOICE_CALLS: Final = 100
 CHOICE_SECONDS: Final = 1.0
 FEWEST_CHOICE_CALLS: Final = 12
 PEER_SECONDS: Final = 120.0  # in which a peer must have compiled a program
+LATE_AGAIN: Final = 2.0  # seconds after which it is told again
 # Other compilers sum in another order, and what follows differs with it: half of the digits must be the same.
 PEER_DIGITS: Final = 0.5
 
@@ -438,7 +439,8 @@ def _within(seconds: float) -> Iterator[None]:
         raise TimeoutError(_late())
 
     before: Callable[..., Any] | int | None = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    # Again and again: what is raised where Python calls back into somebody's code (collectors, `__del__`) is lost.
+    signal.setitimer(signal.ITIMER_REAL, seconds, LATE_AGAIN)
     try:
         yield
     finally:
