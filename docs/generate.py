@@ -129,6 +129,7 @@ $ python -m bcjit bench suite --backend native,native-fast        # the second o
 $ python -m bcjit bench suite --case "heat 3d" --case softmax --no-peers
 $ python -m bcjit bench suite --json figures.json --picture figures.png    # the picture needs the extra `demo`
 $ python -m bcjit bench kernels --backend native --size 1e3,1e5
+$ python -m benchmarks.make_results kernels-kept                  # the kernels with all peers, memory kept: some six minutes
 $ python -m benchmarks.make_results                               # all of benchmarks/results, this page and the README's table
 ```
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from bcjit.backends.native.division import QUOTIENTS
 from bcjit.backends.native.groups import between_effects, shape_of
 from bcjit.backends.native.program import can_compute
 from bcjit.backends.native.reduce_tracing import REDUCTIONS
@@ -50,7 +51,7 @@ _CONTRACTIONS: Final = frozenset({"matmul", "dot", "inner", "einsum", "vecdot", 
 _SUMS: Final = frozenset({"sum", "mean", "var", "std", "linalg.norm"})
 _KEYWORDS: Final = frozenset({"axis", "keepdims", "dtype", "ddof", "ord"})
 # Dear ones would be computed again for each element of the result that needs them.
-_DEAR: Final = frozenset({"divide", "sqrt", "reciprocal"})
+_DEAR: Final = frozenset({"divide", "sqrt", "reciprocal", *QUOTIENTS})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
