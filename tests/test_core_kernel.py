@@ -229,6 +229,11 @@ def test_it_gives_up_when_it_falls_back_too_often():
         {"scratch": -1},
         {"n_fallback": 3},
         {"n_fallback": -1},
+        {"mask": (0, 0)},  # and nothing to store into
+        {"mask": (7, 0), "destination": (0, F8)},
+        {"tables": (((7, F8), 1),)},
+        {"tables": (((0, F8), 4),)},
+        {"tables": (((0, F8), 1),) * 5},
     ],
     ids=repr,
 )
