@@ -399,12 +399,15 @@ static bool set_alike(ReduceRun *run, PyObject *const *args)
     return true;
 }
 
+/* Elements of which the call itself takes longer than the loops. */
+#define FEW 256
+
 /* Folded elements between which others lie are few at a time: NumPy's loops do these as fast, and what is only summed. */
 static bool is_slow(const ReduceRun *run)
 {
     const ReduceKernel *kernel = run->kernel;
     const Phase *first = &kernel->phases[0];
-    if (!run->apart) {
+    if (!run->apart || run->outer * run->reduced * run->inner <= FEW) {
         return false;
     }
     if (run->inner > 1) {
