@@ -204,6 +204,21 @@ def test_a_cast_that_is_not_allowed_is_numpys_error() -> None:
     check(wrong, lambda: (np.zeros(3, int), np.arange(3.0)), writes=0)
 
 
+def test_what_is_broadcast_is_read_only() -> None:
+    """Whatever its array is: NumPy raises, and nothing is stored."""
+
+    def fn(x: Array) -> None:
+        seen = np.broadcast_to(x, x.shape)
+        seen[1:] *= x[1:] + 1
+
+    x = np.arange(4.0)
+    compiled = bcjit.compile(fn, backend=Recorder())
+    for _ in range(2):
+        with pytest.raises(ValueError, match="read-only"):
+            compiled(x)
+    assert x.tolist() == [0.0, 1.0, 2.0, 3.0]
+
+
 def test_read_only_and_folded_arrays() -> None:
     def stored(u: Array, v: Array) -> None:
         u[...] = v * 2 + 1

@@ -73,6 +73,8 @@ def write_of(node: Node) -> Write | None:
     to, item = found
     if to is None or not isinstance(item, Apply | Leaf) or not can_compute(item):
         return None
+    if any(one.target is np.broadcast_to for one in to.nodes):
+        return None  # it is read-only, whatever its array is
     return Write(node, to, item)
 
 
