@@ -583,9 +583,16 @@ static void fold_rows(Step *step, const Fold *fold, npy_intp row, npy_intp n_row
         }
         return;
     }
+    keep_flags(run, fold);                  /* once: to read those of both units takes as long as a short row */
     for (npy_intp k = 0; k < n_rows; k++, to += size, from += stride) {
         Partial value;
-        fold_piece(run, fold, &value, from, true, length);
+        if (fold->kind == FOLD_LOOP) {
+            memcpy(value.bytes, fold->initial, KERNEL_SCALAR_SIZE);
+            fold_with_loop(fold, value.bytes, from, fold->source_size, true, length);
+        }
+        else {
+            fold_piece(run, fold, &value, from, true, length);
+        }
         store_folded(run, fold, &value, to, true);
     }
 }
