@@ -38,7 +38,11 @@ def test_code_calls_nothing(processor, size):
     for function, dtypes in ruled():
         if processor in WITHOUT_HALVES and "e" in {dtype.char for dtype in dtypes}:
             continue
-        if processor in WITHOUT_FUSED and function.name in QUOTIENTS and dtypes[0].kind == "f":
+        kind = dtypes[0].kind
+        if processor in WITHOUT_FUSED and (
+            (function.name in QUOTIENTS and kind == "f")
+            or (function.name in {"multiply", "square"} and kind == "c")  # as this machine's NumPy
+        ):
             continue
         program = program_of(apply(function, dtypes))
         assert not calls(program, processor, size), (function.name, dtypes)

@@ -275,6 +275,12 @@ def _float_to_integer(t: Text, value: Vector, target: DType) -> Vector:
         large = _compare(t, "oge", value, half)
         less = _instruction("fsub")(t, (value, half), (source,) * 3)
         value = _select(t, large, less, value)
+    if target == np.dtype(np.uint32) and source.itemsize > 2:
+        # There NumPy's vectors raise the flag and give 0, what is left behind the last one neither: it is always NumPy's.
+        above = _compare(t, "oge", value, t.constant(source.type(2.0**32)))
+        below = _compare(t, "olt", value, t.constant(source.type(-(2.0**31))))
+        beyond = t.constant(source.type(np.inf))
+        value = _select(t, above, beyond, _select(t, below, beyond, value))
     found = t.whole(value, through)
     if large is not None:
         bit = _select(t, large, t.constant(np.int64(-(2**63))), t.constant(np.int64(0)))
