@@ -114,13 +114,13 @@ typedef struct {
         } \
     }
 
-#define DEFINE_INTEGERS(bits, held) \
+#define DEFINE_INTEGERS(bits, held, signed_held) \
     DEFINE(add_u##bits, npy_uint##bits, held, ADD) \
     DEFINE(multiply_u##bits, npy_uint##bits, held, MULTIPLY_UNSIGNED) \
-    DEFINE(maximum_u##bits, npy_uint##bits, npy_uint##bits, MAXIMUM) \
-    DEFINE(minimum_u##bits, npy_uint##bits, npy_uint##bits, MINIMUM) \
-    DEFINE(maximum_i##bits, npy_int##bits, npy_int##bits, MAXIMUM) \
-    DEFINE(minimum_i##bits, npy_int##bits, npy_int##bits, MINIMUM)
+    DEFINE(maximum_u##bits, npy_uint##bits, held, MAXIMUM) \
+    DEFINE(minimum_u##bits, npy_uint##bits, held, MINIMUM) \
+    DEFINE(maximum_i##bits, npy_int##bits, signed_held, MAXIMUM) \
+    DEFINE(minimum_i##bits, npy_int##bits, signed_held, MINIMUM)
 
 #define DEFINE_FLOATS(bits) \
     DEFINE(add_f##bits, npy_float##bits, npy_float##bits, ADD) \
@@ -128,10 +128,10 @@ typedef struct {
     DEFINE(maximum_f##bits, npy_float##bits, npy_float##bits, MAXIMUM_FLOAT) \
     DEFINE(minimum_f##bits, npy_float##bits, npy_float##bits, MINIMUM_FLOAT)
 
-DEFINE_INTEGERS(8, npy_uint32)
-DEFINE_INTEGERS(16, npy_uint32)
-DEFINE_INTEGERS(32, npy_uint32)
-DEFINE_INTEGERS(64, npy_uint64)
+DEFINE_INTEGERS(8, npy_uint32, npy_int32)
+DEFINE_INTEGERS(16, npy_uint32, npy_int32)
+DEFINE_INTEGERS(32, npy_uint32, npy_int32)
+DEFINE_INTEGERS(64, npy_uint64, npy_int64)
 DEFINE_FLOATS(32)
 DEFINE_FLOATS(64)
 DEFINE(add_c64, Complex64, Complex64, ADD_COMPLEX)
