@@ -211,7 +211,9 @@ class _Emitter:
                 self.splats[item] = Vector(t.splat(scalar, element_type(item.dtype)), item.dtype)
             return
         if self._in_vectors(item):
-            made = {"f": t.opaque, "c": t.complex_constant}.get(item.dtype.kind, t.constant)
+            made = {"f": t.opaque, "b": t.opaque, "c": t.complex_constant}.get(
+                item.dtype.kind, t.constant
+            )
             self.splats[item] = made(item.value)
         if read:
             place = self.slots[item] = t.value(f"alloca [{item.dtype.itemsize} x i8], align 16")

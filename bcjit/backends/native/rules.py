@@ -135,7 +135,17 @@ def _select(t: Text, condition: Vector, one: Vector, other: Vector) -> Vector:
 
 
 def _where(t: Text, operands: Sequence[Vector], _dtypes: tuple[DType, ...]) -> Vector:
-    return _select(t, *operands)
+    condition, one, other = operands
+    return _select(t, condition, _whole(t, one), _whole(t, other))
+
+
+def _whole(t: Text, value: Vector) -> Vector:
+    """Return a vector that is computed in all its elements, also if not all are chosen: instructions with masks raise no flags for the others."""
+    if not X86 or value.dtype.kind != "f":
+        return value
+    kind = t.type_of(value.dtype)
+    name = t.call(f"llvm.arithmetic.fence.{_suffix(t, value.dtype)}", kind, [(kind, value.name)])
+    return Vector(name, value.dtype)
 
 
 def _truth(t: Text, value: Vector) -> Vector:

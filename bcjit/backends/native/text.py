@@ -122,7 +122,8 @@ class Text:
     def opaque(self, value: np.generic) -> Vector:
         """Return the vector of a constant that LLVM does not know, made once.
 
-        What it knows it computes with by rules that hold for numbers, but not for the signs of NaN: ``x * -1`` would become ``-x``.
+        What it knows it computes with by rules that hold for numbers, but not for the signs of NaN: ``x * -1`` would become ``-x``. And what a
+        bool decides against is left out, with the flags that it would raise.
         """
         key = value.dtype.char, value.tobytes()
         if key not in self._opaque:
@@ -131,7 +132,10 @@ class Text:
             place = self.value(f"alloca {memory}")
             self.emit(f"store volatile {memory} {scalar_text(value)}, ptr {place}")
             scalar = self.value(f"load volatile {memory}, ptr {place}")
-            self._opaque[key] = Vector(self.splat(scalar, memory), value.dtype)
+            if value.dtype.kind == "b":
+                scalar = self.value(f"icmp ne {memory} {scalar}, 0")
+            element = element_type(value.dtype)
+            self._opaque[key] = Vector(self.splat(scalar, element), value.dtype)
             self.lines = body
         return self._opaque[key]
 
