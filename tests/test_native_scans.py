@@ -168,6 +168,15 @@ def test_one_axis_with_strides(step):
     check(lambda x: np.cumsum(x * 2), values(20, "h")[::step])
 
 
+def test_what_replaces_nan_copies():
+    """A row that is repeated is copied as Fortran has it, and so lies the result."""
+    x = values((6, 4), "d")
+    repeated = np.broadcast_to(x[0], (5, 4))
+    check(lambda x: np.nancumsum(x, axis=0), x)
+    check(lambda x: np.nancumsum(x, axis=0), repeated, runs=False)
+    check(lambda x: np.cumsum(x, axis=0), repeated)
+
+
 def test_loops_of_numpys_go_backwards_otherwise():
     """Where elements go backwards beside others, some of NumPy's loops have other last bits: they are asked, not kernels."""
     x, y = values(100, "f"), values(100, "f")

@@ -23,6 +23,7 @@ from bcjit.backends.native.reduce_plan import pieces, plan
 from bcjit.backends.native.scalars import Apply, Item, Leaf, Table
 from bcjit.backends.native.scan_groups import ScanGroup, alone, running_items, scan_groups
 from bcjit.backends.native.scan_plan import MOST_OPERANDS, scan_plan
+from bcjit.backends.native.scan_tracing import scans_copy
 from bcjit.backends.native.tracing import copies
 from bcjit.backends.native.unroll import sizes_of, unrolled
 from bcjit.backends.native.views import Picked, view_of
@@ -335,7 +336,7 @@ class _Kernel:
             tuple(row[:2] for row in inputs.operand_rows), tuple(inputs.number_rows), found.values,
             found.phases, tuple((i, group.is_flat(node)) for i, node in enumerate(group.results)),
             found.checks_flags, all(not node.can_fail or warns_here(node) for node in group.nodes),
-            any(map(copies, group.nodes)),
+            any(copies(node) or scans_copy(node) for node in group.nodes),
         )  # fmt: skip
         return cls(graph, group, tuple(inputs.arguments), target, found.codes)
 

@@ -15,7 +15,7 @@ from bcjit.ops.emitter import Reshape, Shape, Value, ViewMap
 from bcjit.ops.scalar_functions import CAST, SCALAR_FUNCTIONS, ScalarFunction
 from bcjit.records import dataclass
 
-__all__ = ["FLAT", "ScanCall", "has_scan", "traced_scan"]
+__all__ = ["FLAT", "ScanCall", "has_scan", "scans_copy", "traced_scan"]
 
 # The axis of a scan of all elements in C order.
 FLAT: Final = -1
@@ -34,6 +34,9 @@ _NAMES: Final = frozenset(
         *(f"{name}.accumulate" for name in _CHARS),
     }
 )  # fmt: skip
+
+# What replaces NaN does so in a copy, and a copy of what is repeated lies as Fortran has it.
+_OF_COPIES: Final = frozenset({"nancumsum", "nancumprod"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,6 +72,11 @@ def traced_scan(node: Node) -> ScanCall | None:
     if not isinstance(item, Running) or item.dtype != meta.dtype or tracer.axis is None:
         return None
     return ScanCall(item, source, tracer.axis)
+
+
+def scans_copy(node: Node) -> bool:
+    """Whether the result of a scan lies as a copy of its operand does."""
+    return isinstance(node.op, OpDef) and node.op.name in _OF_COPIES
 
 
 def has_scan(function: ScalarFunction, dtype: DType) -> bool:
