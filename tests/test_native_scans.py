@@ -188,6 +188,27 @@ def test_loops_of_numpys_go_backwards_otherwise():
     check(lambda x, y: x[::-1] * y + 1, x, y, runs=None)
 
 
+@pytest.mark.parametrize("char", ["F", "D"])
+def test_products_of_complex_numbers_go_backwards_otherwise(char):
+    """So do NumPy's products of complex numbers, which are none of its loops in a kernel."""
+    x, y = (RNG.standard_normal(74).view("D").astype(char) for _ in range(2))
+    x, y = np.tile(x, 3), np.tile(y, 3)
+    check(lambda x, y: x * y + 1, x[::-1], y, runs=None)
+    check(lambda x, y: x * y[::-1] + 1, x, y, runs=None)
+    check(lambda x, y: x * y, x[::-1], y[::-1], runs=None)
+    check(lambda x, y: np.sum(x * y), x[::-1], y, runs=None)
+    check(lambda x, y: np.cumsum(x * y), x[::-1], y, runs=None)
+    check(lambda x: np.square(x) - 1, x[::-1], runs=None, kernels=None)
+
+    def masked(x, y):
+        x = x.copy()
+        m = x.real > 0
+        x[m] = x[m] * y[: np.sum(m)][::-1]
+        return x
+
+    check(masked, x, y, runs=None, kernels=None)
+
+
 @pytest.mark.parametrize("shape", [(2, 3, 4), (3, 1, 2)])
 def test_axes(shape):
     """Any axis of three."""

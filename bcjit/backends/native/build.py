@@ -16,7 +16,7 @@ from bcjit.backends.native.groups import drafts, read_elsewhere
 from bcjit.backends.native.inputs import Inputs, fits
 from bcjit.backends.native.masks import masked_writes
 from bcjit.backends.native.outcomes import Group, halves, lazy_views, outcomes
-from bcjit.backends.native.program import Program, flags_that_count, loop_of
+from bcjit.backends.native.program import Program, flags_that_count, loops_of
 from bcjit.backends.native.reduce_bound import bound_items, constant_of, counted, result_row
 from bcjit.backends.native.reduce_groups import ReduceGroup, reduce_groups
 from bcjit.backends.native.reduce_plan import pieces, plan
@@ -140,14 +140,9 @@ def _lone_writes(graph: Graph, origin: dict[Node, Node]) -> list[Compiled]:
         code = compiled(program)
         codes.append(code)
         to = inputs.row(write.to, write.item.dtype)
-        loops = [
-            address
-            for item in program.by_loop
-            for address in cast("tuple[int, int]", loop_of(item.function, item.dtypes))
-        ]
         target = _core.Kernel(
             code.loaded.address, code.loaded, _not_done, len(inputs.arguments), 0,
-            tuple(inputs.operand_rows), tuple(inputs.number_rows), (write.item.dtype.num,), tuple(loops),
+            tuple(inputs.operand_rows), tuple(inputs.number_rows), (write.item.dtype.num,), loops_of(program),
             code.width, code.block, code.scratch, 0, True, to, 1,
         )  # fmt: skip
         done = graph.call(
@@ -258,16 +253,11 @@ class _Kernel:
             fallback = _for_other_sizes(taken.graph, fast=fast)
         elif len(returned) == 1:
             fallback = _single(fallback)
-        loops = [
-            address
-            for item in program.calls
-            for address in cast("tuple[int, int]", loop_of(item.function, item.dtypes))
-        ]
         to = None if write is None else inputs.row(write.to, write.item.dtype)
         target = _core.Kernel(
             code.loaded.address, code.loaded, fallback, len(inputs.arguments), len(taken.inputs),
             tuple(inputs.operand_rows), tuple(inputs.number_rows),
-            tuple(item.dtype.num for item in results), tuple(loops), code.width,
+            tuple(item.dtype.num for item in results), loops_of(program), code.width,
             code.block, code.scratch, max(map(flags_that_count, program.items)),
             all(not node.can_fail or warns_here(node) for node in calls),
             to, len(group.handed), _layouts(group), MOST_ALONE if group.alone else 0,

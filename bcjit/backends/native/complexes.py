@@ -150,11 +150,8 @@ _RULES: Final[dict[str, Rule]] = {
 def product_of(dtype: DType, name: str) -> str | None:
     """Return how NumPy multiplies complex numbers that lie side by side: "fused", "plain", or None where it is neither."""
     part = real_of(dtype).type
-    # Numbers whose products are rounded, the same on each machine.
-    parts = [part((i * 7919 % 10007) / 97 - 50) for i in range(1, 4 * 37 + 1)]
-    a, b, c, d = (np.array(parts[i::4], part) for i in range(4))
-    one, other = np.empty(len(a), dtype), np.empty(len(a), dtype)
-    one.real, one.imag, other.real, other.imag = a, b, c, d
+    one, other = _factors(dtype)
+    a, b, c, d = one.real, one.imag, other.real, other.imag
     if name == "square":
         other, c, d = one, a, b
     made = np.multiply(one, other) if name == "multiply" else np.square(one)
@@ -172,6 +169,27 @@ def product_of(dtype: DType, name: str) -> str | None:
     same = made.real.tolist() == fused(a, c, crossed[0], -1)
     same = same and made.imag.tolist() == fused(a, d, crossed[1], 1)
     return "fused" if same and machine().fuses else None
+
+
+@cache
+def turns(dtype: DType, name: str) -> bool:
+    """Whether NumPy multiplies complex numbers in another way, with other last bits, where they go backwards."""
+    one, other = _factors(dtype)
+    back, other_back = one[::-1].copy()[::-1], other[::-1].copy()[::-1]
+    if name == "square":
+        return not np.array_equal(np.square(back), np.square(one))
+    pairs = ((back, other), (one, other_back), (back, other_back))
+    expected = np.multiply(one, other)
+    return not all(np.array_equal(np.multiply(*pair), expected) for pair in pairs)
+
+
+def _factors(dtype: DType) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return numbers whose products are rounded, the same on each machine."""
+    part = real_of(dtype).type
+    parts = [part((i * 7919 % 10007) / 97 - 50) for i in range(1, 4 * 37 + 1)]
+    one, other = np.empty(37, dtype), np.empty(37, dtype)
+    one.real, one.imag, other.real, other.imag = (np.array(parts[i::4], part) for i in range(4))
+    return one, other
 
 
 def _rounded(value: Fraction, part: type) -> float:

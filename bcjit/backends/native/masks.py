@@ -17,7 +17,7 @@ from bcjit.backends.native.compiled import Compiled, compiled
 from bcjit.backends.native.fast import quick
 from bcjit.backends.native.groups import is_done_once
 from bcjit.backends.native.inputs import Inputs, fits
-from bcjit.backends.native.program import Program, can_compute, flags_that_count, loop_of
+from bcjit.backends.native.program import Program, can_compute, flags_that_count, loops_of
 from bcjit.backends.native.reduce_bound import constant_of
 from bcjit.backends.native.scalars import Apply, Item, Leaf
 from bcjit.backends.native.tracing import NotElementwise, traced
@@ -86,17 +86,12 @@ def masked_writes(
 def _put(graph: Graph, found: _Masked, origin: dict[Node, Node]) -> Compiled:
     program, inputs, node = found.program, found.inputs, found.node
     code = compiled(program)
-    loops = [
-        address
-        for item in program.calls
-        for address in cast("tuple[int, int]", loop_of(item.function, item.dtypes))
-    ]
     (result,) = program.results
     to = inputs.place(found.array), result.dtype.num, ()
     mask = inputs.place(found.mask), np.dtype(bool).num, ()
     target = _core.Kernel(
         code.loaded.address, code.loaded, _not_done, len(inputs.arguments), 0,
-        tuple(inputs.operand_rows), tuple(inputs.number_rows), (result.dtype.num,), tuple(loops),
+        tuple(inputs.operand_rows), tuple(inputs.number_rows), (result.dtype.num,), loops_of(program),
         code.width, code.block, code.scratch, max(map(flags_that_count, program.items)), True,
         to, 1, mask=mask,
     )  # fmt: skip

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from bcjit import _core
+from bcjit.backends.native.complexes import turns
 from bcjit.backends.native.division import QUOTIENTS
 from bcjit.backends.native.fast import fast_of
 from bcjit.backends.native.gathers import GATHER
@@ -34,7 +35,7 @@ from bcjit.records import dataclass
 if TYPE_CHECKING:
     from bcjit.ops.scalar_functions import ScalarFunction
 
-__all__ = ["Program", "can_compute", "flags_that_count", "loop_of"]
+__all__ = ["Program", "can_compute", "flags_that_count", "loop_of", "loops_of"]
 
 DType: TypeAlias = "np.dtype[Any]"
 
@@ -114,6 +115,26 @@ def loop_of(function: ScalarFunction, dtypes: tuple[DType, ...]) -> tuple[int, i
         return None
     address, data = _core.ufunc_loop(ufunc, index)
     return (address, data) if address else None
+
+
+def loops_of(program: Program) -> tuple[int, ...]:
+    """Return the addresses that the code is handed: of NumPy's inner loops, each with that of its data.
+
+    A kernel that has some leaves operands that go backwards to NumPy. Where this is to be so for what has a rule, its loop stands
+    behind the others, and the code calls it nowhere.
+    """
+    turned = [item for item in program.items if isinstance(item, Apply) and _turns(item)]
+    found = (loop_of(item.function, item.dtypes) for item in (*program.calls, *turned[:1]))
+    return tuple(address for loop in found if loop is not None for address in loop)
+
+
+def _turns(item: Apply) -> bool:
+    name = item.function.name
+    return (
+        name in {"multiply", "square"}
+        and item.dtypes[0].char in "FD"
+        and turns(item.dtypes[0], name)
+    )
 
 
 # What a loop gives may depend on where in a block an element stands, or on how its operands lie, or it may stop midway.

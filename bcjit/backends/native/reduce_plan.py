@@ -9,13 +9,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
 from bcjit.backends.native.compiled import Compiled, compiled
 from bcjit.backends.native.fast import fast_of
-from bcjit.backends.native.program import Program, can_compute, flags_that_count, loop_of
+from bcjit.backends.native.program import Program, can_compute, flags_that_count, loop_of, loops_of
 from bcjit.backends.native.rules import rule_of
 from bcjit.backends.native.scalars import Apply, Constant, Element, Fold, Item, Number, Spread
 from bcjit.records import dataclass
@@ -304,13 +304,8 @@ class _Planner:
         self.flags = max(self.flags, *map(flags_that_count, program.items))
         code = compiled(program)
         self.codes.append(code)
-        loops = [
-            address
-            for item in program.calls
-            for address in cast("tuple[int, int]", loop_of(item.function, item.dtypes))
-        ]
         return (
-            code.loaded.address, code.loaded, tuple(loops), code.width, code.block,
+            code.loaded.address, code.loaded, loops_of(program), code.width, code.block,
             code.scratch, tuple(operands), tuple(numbers),
             tuple((space, index.index(item)) for item in wanted),
         )  # fmt: skip

@@ -6,10 +6,10 @@ lies in the cache for the next one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from bcjit.backends.native.compiled import Compiled, compiled
-from bcjit.backends.native.program import Program, can_compute, flags_that_count, loop_of
+from bcjit.backends.native.program import Program, can_compute, flags_that_count, loop_of, loops_of
 from bcjit.backends.native.scalars import Apply, Constant, DType, Element, Item, Number, Running
 from bcjit.records import dataclass
 
@@ -151,13 +151,8 @@ class _Planner:
         self.flags = max(self.flags, *map(flags_that_count, program.items))
         code = compiled(program)
         self.codes.append(code)
-        loops = [
-            address
-            for item in program.calls
-            for address in cast("tuple[int, int]", loop_of(item.function, item.dtypes))
-        ]
         return (
-            code.loaded.address, code.loaded, tuple(loops), code.width, code.block, code.scratch,
+            code.loaded.address, code.loaded, loops_of(program), code.width, code.block, code.scratch,
             tuple(operands), tuple(self._index(item) - MOST_OPERANDS for item in wanted),
         )  # fmt: skip
 
