@@ -276,7 +276,10 @@ def test_rolled_axes_of_more_than_a_block() -> None:
 
 
 def test_what_repeats_is_rolled_by_numpy() -> None:
-    check(laplacian, (np.broadcast_to(grid(1, 10), (4, 10)),), (grid(0, 3),))
+    repeated = np.broadcast_to(grid(1, 10), (4, 10))
+    check(laplacian, (repeated,), (grid(0, 3),))
+    check(lambda u: np.roll(u, 1, axis=1) * 2, (repeated,))  # along another axis
+    check(lambda u: np.sum(np.roll(u, 1, axis=1), axis=0), (repeated,))
 
 
 def test_a_rolled_copy_that_something_else_needs_is_made() -> None:

@@ -134,14 +134,19 @@ static int take_repeated(const npy_intp **code, PyObject *const *args, KernelVie
 
 static int take_rolled(const npy_intp **code, PyObject *const *args, KernelView *view)
 {
+    for (int axis = 0; axis < view->ndim; axis++) {
+        if (view->dims[axis] > 1 && view->strides[axis] == 0) {
+            return 0;                       /* a copy of what is repeated lies otherwise */
+        }
+    }
     for (npy_intp n = *(*code)++; n > 0; n--) {
         npy_intp axis = *(*code)++, shift;
         if (!read_value(code, args, &shift) || axis >= view->ndim) {
             return 0;
         }
         npy_intp size = view->dims[axis];
-        if (size == 0 || (size > 1 && view->strides[axis] == 0)) {
-            return 0;                       /* a copy of what is repeated lies otherwise */
+        if (size == 0) {
+            return 0;
         }
         if (!view->is_rolled) {
             memset(view->firsts, 0, sizeof(view->firsts));
