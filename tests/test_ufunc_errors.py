@@ -125,6 +125,11 @@ def counts_at_places(x, out):
     return n
 
 
+def counts_at_places_in_floats(x, out):
+    np.add.at(out, [0, 0, 1], 1)  # as float64, which is more than fits
+    return out
+
+
 def by_a_number_that_overflows(x):
     y = x.astype(np.float32)
     y *= 1e300
@@ -294,6 +299,10 @@ CASES = [
     (onto_itself, [args(floats(*BIG)), args(floats(2.0, 3.0, 4.0))]),
     (at_places, [args(floats(*BIG), np.full(3, 1e308))]),
     (counts_at_places, [args(floats(0, 1, 1), np.zeros(3)), args(floats(0, 1, 9), np.zeros(3))]),
+    (
+        counts_at_places_in_floats,
+        [args(floats(*ZEROS), np.array([5, 2**64 - 1, 0], np.uint64))],
+    ),
     (by_a_number_that_overflows, [args(floats(1.0, 2.0, 3.0))]),
     (by_a_number_that_a_dtype_narrows, [args(floats(1.0, 2.0, 3.0))]),
     (by_a_number_that_a_signature_narrows, [args(floats(1.0, 2.0, 3.0))]),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from bcjit.ops.scans import accumulate, one_axis
 from bcjit.ops.ufuncs import ufunc_call, ufunc_spellings
 
 __all__ = ["unlisted"]
+
+DType: TypeAlias = "np.dtype[Any]"
 
 example = Samplers("ufunc_methods")
 
@@ -105,16 +107,27 @@ def at(
     operands = [a, *(indices if isinstance(indices, tuple) else (indices,))]
     if b is not None:
         operands.append(_as_array(e, b))
-    # Flags are reported behind the writes; casts are made on the way.
-    casts = b is not None and cast_can_fail(default_dtype(e, operands[-1]), a.dtype)
+    given = (a.dtype,) if b is None else (a.dtype, default_dtype(e, operands[-1]))
     (result,) = e.lib_call(
         partial(_changed_at, function.ufunc),
         (a, indices) if b is None else (a, indices, operands[-1]),
         {},
         [(a.shape, a.dtype)],
-        sets_flags=casts or function.can_fail(a.dtype),
+        sets_flags=_at_can_fail(function, given),
     )
     e.scatter(a, result, whole(a))
+
+
+def _at_can_fail(function: ScalarFunction, given: tuple[DType, ...]) -> bool:
+    """Whether flags may be reported, which comes behind the writes: also those of casts to the loop's dtypes and back."""
+    ufunc = function.ufunc
+    assert ufunc is not None
+    try:
+        loop = ufunc.resolve_dtypes((*given, None), casting="unsafe")
+    except TypeError:
+        return False  # there is none
+    casts = [*zip(given, loop, strict=False), (loop[-1], given[0])]
+    return function.can_fail(loop[0]) or any(cast_can_fail(*cast) for cast in casts)
 
 
 def _changed_at(
