@@ -924,3 +924,17 @@ def test_the_absolute_value_of_a_scalar_is_the_operator_s():
         assert len(caught) == 1
         assert [value.tolist() for value in values] == [-128, -128, [-128, 3]]
     assert compiled.graphs
+
+
+def test_an_array_has_no_attribute_that_raises_when_it_is_read():
+    def f(x):
+        return hasattr(x, "ptp"), hasattr(x, "mT"), hasattr(x, "T"), x * 2
+
+    def g(x):
+        try:
+            return hasattr(x, "mT")
+        except ValueError as error:
+            return str(error)
+
+    same(f, lambda: args(np.ones((2, 3))))
+    same(g, lambda: args(np.ones(3)), lambda: args(np.ones((2, 3))))

@@ -60,6 +60,8 @@ __all__ = [
     "wrapped_function",
 ]
 
+# Attributes of arrays that raise when they are read: of too few axes, of some dtypes, or, before they were gone, always.
+_MAY_REFUSE: Final = frozenset({"data", "itemset", "mT", "newbyteorder", "ptp"})
 # How a property is read: given by the call layer, which inlines the getter.
 CallProperty = Callable[[Machine, SymValue, SymValue], SymValue]
 
@@ -117,8 +119,10 @@ def _fields(value: SymNamedTuple) -> tuple[str, ...]:
 def has_attribute(vm: Machine, value: SymValue, name: str) -> bool:
     """Answer ``hasattr`` where it can be known from builtin types; else break."""
     pytype = pytype_of(vm, value)
-    if pytype in (np.ndarray, tuple, list, dict, str, int, float, complex, bool, type(None)) or (
-        issubclass(pytype, np.generic)
+    of_numpy = pytype is np.ndarray or issubclass(pytype, np.generic)
+    refuses = of_numpy and name in _MAY_REFUSE and raw_in_mro(pytype, name) is not MISSING
+    if not refuses and (
+        of_numpy or pytype in (tuple, list, dict, str, int, float, complex, bool, type(None))
     ):
         return raw_in_mro(pytype, name) is not MISSING  # not hasattr: the metaclass has more
     value = vm.realize(value)
