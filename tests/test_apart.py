@@ -32,11 +32,13 @@ def test_what_is_raised_comes_out():
 def test_what_a_handler_raises_leaves_the_work_to_its_end():
     main = get_ident()
     began, may_end, ended = threading.Event(), threading.Event(), threading.Event()
+    where = []
 
     def work():
+        where.append(get_ident())
         began.set()
         signal.pthread_kill(main, signal.SIGUSR1)
-        assert may_end.wait(10)
+        assert may_end.wait(60)
         ended.set()
 
     def handler(number, frame):
@@ -49,7 +51,8 @@ def test_what_a_handler_raises_leaves_the_work_to_its_end():
             apart(work)
         assert not ended.is_set()
         may_end.set()
-        assert ended.wait(10)
+        assert where != [main]  # a thread could be started
+        assert ended.wait(60)
     finally:
         signal.signal(signal.SIGUSR1, before)
 

@@ -153,6 +153,7 @@ def outcome(fn, arguments):
     np.random.seed(5)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        abs(1j)  # sets C's errno to 0: for NaN, abs of a complex number raises what it finds there (CPython 3.11)
         try:
             result, error = fn(*arguments), None
         except Exception as raised:
