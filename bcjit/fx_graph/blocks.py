@@ -104,7 +104,9 @@ class _Writer:
             return ""
         text = "".join(f"        {line}\n" for line in body)
         loop = f"    for {self.start} in starts:\n{text}"
-        (inner,) = symtable.symtable(f"def part(starts):\n{loop}", "part", "exec").get_children()
+        table = symtable.symtable(f"def part(starts):\n{loop}", "part", "exec")
+        # CPython 3.14 has one for annotations before it.
+        inner = next(one for one in table.get_children() if one.get_name() == "part")
         names = {one.get_name() for one in inner.get_symbols() if one.is_global()}
         globals_ = {name: renderer.namespace[name] for name in names if name in renderer.namespace}
         names -= {*globals_, self.length, self.step}
