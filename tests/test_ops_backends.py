@@ -153,7 +153,8 @@ def outcome(fn, arguments):
     np.random.seed(5)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        abs(1j)  # sets C's errno to 0: for NaN, abs of a complex number raises what it finds there (CPython 3.11)
+        # Sets C's errno to 0: for NaN, abs of a complex number raises what it finds there (CPython 3.11).
+        abs(1j)
         try:
             result, error = fn(*arguments), None
         except Exception as raised:
