@@ -382,3 +382,41 @@ def test_julia() -> None:
     for side in (5, 9):
         same(compiled(side, 6), julia(side, 6))
     assert made.source.count("if left") >= 5
+
+
+def scanned_inside(z, m, c):
+    s = np.cumsum(c[m])
+    z[m] = z[m] * s
+    return z, s
+
+
+def scanned_before(z, m, c):
+    v = z[m]
+    s = np.cumsum(v)
+    z[m] = v * c[m] + s
+    return z
+
+
+def scanned_behind(z, m, c):
+    s = c[m]
+    z[m] = z[m] * s
+    return z, s.sum(), np.cumsum(s * 2)
+
+
+def reduced_inside(z, m, c):
+    s = c[m]
+    z[m] = z[m] - s.mean() + s
+    return z
+
+
+@pytest.mark.parametrize("fn", [scanned_inside, scanned_before, scanned_behind, reduced_inside])
+def test_scans_and_sums_leave_the_calls_of_masked_writes_alone(fn):
+    made = Recorder()
+    compiled = bcjit.compile(fn, backend=made)
+    for size in (20, 7, 2):
+        x = np.arange(1.0, size + 1)
+        mask = x % 3 > 1
+        same(compiled(x.copy(), mask, x * 2), fn(x.copy(), mask, x * 2))
+    with np.errstate(over="ignore", invalid="ignore"):  # NumPy does it again, and says nothing
+        x = np.full(20, 1e308)
+        same(compiled(x.copy(), x > 0, x), fn(x.copy(), x > 0, x))

@@ -22,6 +22,24 @@ static inline bool kernel_gives_up(Py_ssize_t fell_back, Py_ssize_t calls)
 {
     return fell_back >= KERNEL_FALLS_BACK_TOO_OFTEN && fell_back * 2 > calls;
 }
+/* What the makers of kernels say of what they are given: -1, with an error. */
+static inline int kernel_is_wrong(const char *kind, const char *what)
+{
+    if (!PyErr_Occurred()) {
+        PyErr_Format(PyExc_ValueError, "%s: %s", kind, what);
+    }
+    return -1;
+}
+static inline npy_intp kernel_itemsize(int type)
+{
+    PyArray_Descr *descr = PyArray_DescrFromType(type);
+    if (descr == NULL) {
+        return -1;
+    }
+    npy_intp size = PyDataType_ELSIZE(descr);
+    Py_DECREF(descr);
+    return size;
+}
 /* As bcjit/backends/native/flags.py reads them. */
 enum { KERNEL_DIVIDE = 1, KERNEL_OVER = 2, KERNEL_UNDER = 4, KERNEL_INVALID = 8 };
 

@@ -283,10 +283,7 @@ static PyObject *ReduceKernel_call(PyObject *self, PyObject *const *args, size_t
 
 static int wrong(const char *what)
 {
-    if (!PyErr_Occurred()) {
-        PyErr_Format(PyExc_ValueError, "ReduceKernel: %s", what);
-    }
-    return -1;
+    return kernel_is_wrong("ReduceKernel", what);
 }
 
 static int count_of(PyObject *given, int most, const char *what)
@@ -295,17 +292,6 @@ static int count_of(PyObject *given, int most, const char *what)
         return wrong(what);
     }
     return (int)PyTuple_GET_SIZE(given);
-}
-
-static npy_intp itemsize_of(int type)
-{
-    PyArray_Descr *descr = PyArray_DescrFromType(type);
-    if (descr == NULL) {
-        return -1;
-    }
-    npy_intp size = PyDataType_ELSIZE(descr);
-    Py_DECREF(descr);
-    return size;
 }
 
 static int read_places(PyObject *given, Place *to, int most)
@@ -389,7 +375,7 @@ static int read_fold(ReduceKernel *kernel, PyObject *given, Fold *fold)
     }
     int type = in_operand ? kernel->operands[fold->source.index].from.type
                           : kernel->bigs[fold->source.index].type;
-    fold->source_size = itemsize_of(type);
+    fold->source_size = kernel_itemsize(type);
     if (fold->kind == FOLD_POSITION) {
         kernel->has_positions = true;
         PyArray_Descr *descr = PyArray_DescrFromType(type);
@@ -452,7 +438,7 @@ static int read_arguments(ReduceKernel *kernel, PyObject *operands, PyObject *sc
         }
         kernel->operands[i].folded = folded != 0;
         kernel->is_plain = kernel->is_plain && operand->n_code == 0;
-        operand->itemsize = itemsize_of(operand->type);
+        operand->itemsize = kernel_itemsize(operand->type);
         if (operand->argument < 0 || operand->argument >= kernel->n_arguments) {
             return wrong("no such argument");
         }
@@ -487,12 +473,12 @@ static int read_values(ReduceKernel *kernel, PyObject *bigs, PyObject *smalls, P
         if (!PyArg_ParseTuple(PyTuple_GET_ITEM(bigs, i), "ii", &big->kind, &big->type)) {
             return -1;
         }
-        big->itemsize = itemsize_of(big->type);
+        big->itemsize = kernel_itemsize(big->type);
     }
     kernel->n_smalls = count_of(smalls, REDUCE_SMALLS, "too many folded values");
     for (int i = 0; i < kernel->n_smalls; i++) {
         kernel->smalls[i].type = PyLong_AsLong(PyTuple_GET_ITEM(smalls, i));
-        kernel->smalls[i].itemsize = itemsize_of(kernel->smalls[i].type);
+        kernel->smalls[i].itemsize = kernel_itemsize(kernel->smalls[i].type);
     }
     int n = count_of(results, REDUCE_RESULTS, "too many results");
     for (int i = 0; i < n; i++) {

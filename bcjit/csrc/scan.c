@@ -296,10 +296,7 @@ static PyObject *ScanKernel_call(PyObject *self, PyObject *const *args, size_t n
 
 static int wrong(const char *what)
 {
-    if (!PyErr_Occurred()) {
-        PyErr_Format(PyExc_ValueError, "ScanKernel: %s", what);
-    }
-    return -1;
+    return kernel_is_wrong("ScanKernel", what);
 }
 
 static int count_of(PyObject *given, int most, const char *what)
@@ -308,17 +305,6 @@ static int count_of(PyObject *given, int most, const char *what)
         return wrong(what);
     }
     return (int)PyTuple_GET_SIZE(given);
-}
-
-static npy_intp itemsize_of(int type)
-{
-    PyArray_Descr *descr = PyArray_DescrFromType(type);
-    if (descr == NULL) {
-        return -1;
-    }
-    npy_intp size = PyDataType_ELSIZE(descr);
-    Py_DECREF(descr);
-    return size;
 }
 
 static bool is_source(const ScanKernel *kernel, int i)
@@ -427,7 +413,7 @@ static int read_arguments(ScanKernel *kernel, PyObject *operands, PyObject *scal
         if (!PyArg_ParseTuple(PyTuple_GET_ITEM(operands, i), "ii", &operand->argument, &operand->type)) {
             return -1;
         }
-        operand->itemsize = itemsize_of(operand->type);
+        operand->itemsize = kernel_itemsize(operand->type);
         if (operand->argument < 0 || operand->argument >= kernel->n_arguments) {
             return wrong("no such argument");
         }
@@ -458,7 +444,7 @@ static int read_values(ScanKernel *kernel, PyObject *values, PyObject *results)
     kernel->n_values = count_of(values, SCAN_VALUES, "too many values");
     for (int i = 0; i < kernel->n_values; i++) {
         kernel->values[i].type = (int)PyLong_AsLong(PyTuple_GET_ITEM(values, i));
-        kernel->values[i].itemsize = itemsize_of(kernel->values[i].type);
+        kernel->values[i].itemsize = kernel_itemsize(kernel->values[i].type);
     }
     int n = count_of(results, SCAN_RESULTS, "too many results");
     for (int i = 0; i < n; i++) {

@@ -31,7 +31,9 @@ __all__ = [
     "between_effects",
     "drafts",
     "is_done_once",
+    "is_free",
     "read_elsewhere",
+    "results_of",
     "shape_of",
     "taken_by",
     "used_by",
@@ -102,6 +104,22 @@ def _stretches(graph: Graph) -> list[tuple[list[Node], Node | None]]:
     return [(run, effect) for run, effect in runs if run]
 
 
+def is_free(node: Node, graph: Graph) -> bool:
+    """Whether something needs a call, and no kernel does it already."""
+    return node.unless_done is None and bool(node.users or node in graph.keep)
+
+
+def results_of(graph: Graph, nodes: Sequence[Node], *others: Node) -> tuple[Node, ...]:
+    """Return the calls of a kernel that something else needs; what only `others` use is not among them."""
+    inside = {*nodes, *others}
+    read_from = {node for node, _ in graph.symbols.values()}
+    return tuple(
+        node
+        for node in nodes
+        if node in graph.keep or node in read_from or any(user not in inside for user in node.users)
+    )
+
+
 def is_done_once(node: Node) -> bool:
     """Whether a call is of a function that nothing is known of: what fails behind it goes on behind it. Arithmetic of numbers is not."""
     if node.kind is not NodeKind.CALL or node.op is not None:
@@ -132,10 +150,8 @@ def _computed(
             items[node], inside[node] = written_out[node].item, written_out[node].inside
             shapes |= dict.fromkeys((node, *inside[node]), shape_of(node, equal))
     for node in run:
-        if node in shapes or (not node.users and node not in graph.keep):
-            continue  # the second: it is there for what it may raise or warn of
-        if node.unless_done is not None:
-            continue  # a kernel does it
+        if node in shapes or not is_free(node, graph):
+            continue  # what nothing needs is there for what it may raise or warn of
         parts = parts_of(node, graph.keep)
         if parts is not None and all(user in run for user in parts):
             for user, part in parts.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from bcjit.backends.native.alone import is_slow_in_numpy, is_worth_it_alone
-from bcjit.backends.native.groups import Draft
+from bcjit.backends.native.groups import Draft, results_of
 from bcjit.backends.native.parts import are_whole
 from bcjit.backends.native.scalars import Item, Leaf
 from bcjit.backends.native.views import view_of
@@ -41,13 +41,13 @@ def outcomes(graph: Graph, drafts: Iterable[Draft], smallest: int) -> list[Group
             continue
         write = _write(draft, at)
         handed = () if write is None else _handed(graph, draft, write, read_from)
-        results = _results(graph, draft, handed, write, read_from)
+        results = _results(graph, draft, handed, write)
         if write is not None and (
             not any(write.node in node.users for node in handed)
             or any(_same(draft, node, write.item) for node in results)
         ):
             write, handed = None, ()
-            results = _results(graph, draft, (), None, read_from)
+            results = _results(graph, draft, (), None)
         lazy = () if write is None else lazy_views(graph, write.node, read_from, draft.nodes)
         made.append(
             Group(draft.nodes, draft.items, results, draft.views, write, handed, lazy, alone)
@@ -74,19 +74,10 @@ def halves(group: Group) -> list[Draft]:
 
 
 def _results(
-    graph: Graph, draft: Draft, handed: tuple[Node, ...], write: Write | None, read_from: set[Node]
+    graph: Graph, draft: Draft, handed: tuple[Node, ...], write: Write | None
 ) -> tuple[Node, ...]:
-    inside = {*draft.nodes, *((write.node,) if write is not None else ())}
-    return tuple(
-        node
-        for node in draft.nodes
-        if node not in handed
-        and (
-            node in graph.keep
-            or node in read_from
-            or any(user not in inside for user in node.users)
-        )
-    )
+    others = () if write is None else (write.node,)
+    return tuple(node for node in results_of(graph, draft.nodes, *others) if node not in handed)
 
 
 def _same(draft: Draft, node: Node, item: Item) -> bool:

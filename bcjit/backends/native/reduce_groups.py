@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, cast
 from bcjit.backends.native.groups import (
     LARGEST,
     between_effects,
+    is_free,
+    results_of,
     shape_of,
     taken_by,
     used_by,
@@ -85,19 +87,13 @@ def reduce_groups(
     without
         Calls that are something else's.
     """
-    found: list[ReduceGroup] = []
-    needed = {node for node, _ in graph.symbols.values()}
-    for run in between_effects(graph):
-        for group in _Grouping(graph, run, equal, without).groups():
-            inside = set(group.nodes)
-            group.results = tuple(
-                node
-                for node in group.nodes
-                if node in graph.keep
-                or node in needed
-                or any(user not in inside for user in node.users)
-            )
-            found.append(group)
+    found = [
+        group
+        for run in between_effects(graph)
+        for group in _Grouping(graph, run, equal, without).groups()
+    ]
+    for group in found:
+        group.results = results_of(graph, group.nodes)
     return found
 
 
@@ -140,9 +136,7 @@ class _Grouping:
         return [group for group in self.made if _is_worth_it(group)]
 
     def _is_used(self, node: Node) -> bool:
-        if node.unless_done is not None or node in self.without:
-            return False
-        return bool(node.users) or node in self.graph.keep
+        return node not in self.without and is_free(node, self.graph)
 
     def _add_reduction(self, node: Node, used: set[Node], reduction: Reduction) -> None:
         shape = shape_of(reduction.source, self.equal)

@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from bcjit.backends.native.groups import LARGEST, between_effects, shape_of, used_by
+from bcjit.backends.native.groups import (
+    LARGEST,
+    between_effects,
+    is_free,
+    results_of,
+    shape_of,
+    used_by,
+)
 from bcjit.backends.native.program import can_compute
 from bcjit.backends.native.reduce_bound import constant_of
 from bcjit.backends.native.scalars import Apply, Item, Leaf, Running
@@ -77,7 +84,7 @@ def scan_groups(
         if group.axis is not None
     ]
     for group in found:
-        _set_results(graph, group)
+        group.results = results_of(graph, group.nodes)
     return found
 
 
@@ -88,7 +95,7 @@ def alone(graph: Graph, group: ScanGroup) -> list[ScanGroup]:
         if len(group.nodes) > 1 and isinstance(group.items[node], Running):
             one = ScanGroup(group.shape)
             one.axis, one.nodes, one.items = group.axis, [node], {node: group.items[node]}
-            _set_results(graph, one)
+            one.results = results_of(graph, one.nodes)
             found.append(one)
     return found
 
@@ -124,16 +131,6 @@ def running_items(
     return items
 
 
-def _set_results(graph: Graph, group: ScanGroup) -> None:
-    needed = {node for node, _ in graph.symbols.values()}
-    inside = set(group.nodes)
-    group.results = tuple(
-        node
-        for node in group.nodes
-        if node in graph.keep or node in needed or any(user not in inside for user in node.users)
-    )
-
-
 class _Grouping:
     """The groups of one stretch of calls."""
 
@@ -155,7 +152,7 @@ class _Grouping:
         scans = {
             node: found
             for node in self.run
-            if (node.users or node in self.graph.keep) and (found := traced_scan(node)) is not None
+            if is_free(node, self.graph) and (found := traced_scan(node)) is not None
         }
         items = self._elementwise(scans) if scans else {}
         for node in self.run if scans else ():
@@ -172,12 +169,11 @@ class _Grouping:
         """Return the elementwise calls that are made of scans, and those of which these and scans are made."""
         items: dict[Node, Item] = {}
         for node in self.run:
-            if node in scans or node in self.without:
+            if node in scans or node in self.without or not is_free(node, self.graph):
                 continue
-            if node.users or node in self.graph.keep:
-                item = traced(node)
-                if item is not None and can_compute(item):
-                    items[node] = item
+            item = traced(node)
+            if item is not None and can_compute(item):
+                items[node] = item
         behind: set[Node] = set(scans)
         for node in self.run:
             if node in items and any(one in behind for one in node.uses()):
