@@ -32,7 +32,9 @@ from bcjit.backends.native.writes import (
     bound_alone,
     counts_flags,
     drop_own_stores,
+    leave_unless_done,
     lone_write,
+    not_done,
     own_views,
     write_of,
 )
@@ -141,7 +143,7 @@ def _lone_writes(graph: Graph, origin: dict[Node, Node]) -> list[Compiled]:
         codes.append(code)
         to = inputs.row(write.to, write.item.dtype)
         target = _core.Kernel(
-            code.loaded.address, code.loaded, _not_done, len(inputs.arguments), 0,
+            code.loaded.address, code.loaded, not_done, len(inputs.arguments), 0,
             tuple(inputs.operand_rows), tuple(inputs.number_rows), (write.item.dtype.num,), loops_of(program),
             code.width, code.block, code.scratch, 0, True, to, 1,
         )  # fmt: skip
@@ -151,11 +153,7 @@ def _lone_writes(graph: Graph, origin: dict[Node, Node]) -> list[Compiled]:
         )  # fmt: skip
         done.visible = node.visible
         origin[done] = origin[node]
-        rest = [one for one in graph.nodes if one not in lazy]
-        at = rest.index(node)
-        graph.reorder([*rest[:at], *lazy, *rest[at:]])
-        for one in (*lazy, node):
-            graph.call_unless_done(one, done)
+        leave_unless_done(graph, node, lazy, done)
     return codes
 
 
@@ -184,10 +182,6 @@ def _layouts(group: Group) -> int:
     if any(map(read_elsewhere, group.items.values())):
         return 2
     return int(any(map(copies, group.nodes)))
-
-
-def _not_done() -> bool:
-    return True
 
 
 @dataclass(slots=True, eq=False)
@@ -395,13 +389,8 @@ class _Kernel:
             return
         assert isinstance(group, Group)
         done = made[self.handed[0]]
-        graph.call_unless_done(write.node, done)
         kernel.writes, kernel.visible = (write.to.base,), write.node.visible
-        rest = [node for node in graph.nodes if node not in group.lazy]
-        at = rest.index(write.node)
-        graph.reorder([*rest[:at], *group.lazy, *rest[at:]])
-        for node in group.lazy:
-            graph.call_unless_done(node, done)
+        leave_unless_done(graph, write.node, group.lazy, done)
 
     def _erase_views(self, origin: dict[Node, Node]) -> None:
         """Drop the views that nobody else needs; nothing of what they are made of is left to fail."""

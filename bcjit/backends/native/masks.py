@@ -21,7 +21,7 @@ from bcjit.backends.native.program import Program, can_compute, flags_that_count
 from bcjit.backends.native.reduce_bound import constant_of
 from bcjit.backends.native.scalars import Apply, Item, Leaf
 from bcjit.backends.native.tracing import NotElementwise, traced
-from bcjit.backends.native.writes import IN_PLACE, converted, stored
+from bcjit.backends.native.writes import IN_PLACE, converted, leave_unless_done, not_done, stored
 from bcjit.dims import Symbol, Undecidable
 from bcjit.fx_graph import Graph, Node, NodeKind
 from bcjit.fx_graph.node import exprs_in
@@ -90,7 +90,7 @@ def _put(graph: Graph, found: _Masked, origin: dict[Node, Node]) -> Compiled:
     to = inputs.place(found.array), result.dtype.num, ()
     mask = inputs.place(found.mask), np.dtype(bool).num, ()
     target = _core.Kernel(
-        code.loaded.address, code.loaded, _not_done, len(inputs.arguments), 0,
+        code.loaded.address, code.loaded, not_done, len(inputs.arguments), 0,
         tuple(inputs.operand_rows), tuple(inputs.number_rows), (result.dtype.num,), loops_of(program),
         code.width, code.block, code.scratch, max(map(flags_that_count, program.items)), True,
         to, 1, mask=mask,
@@ -101,16 +101,8 @@ def _put(graph: Graph, found: _Masked, origin: dict[Node, Node]) -> Compiled:
     )  # fmt: skip
     done.visible = node.visible
     origin[done] = origin[node]
-    rest = [one for one in graph.nodes if one not in found.calls]
-    at = rest.index(node)
-    graph.reorder([*rest[:at], *found.calls, *rest[at:]])
-    for one in (*found.calls, node):
-        graph.call_unless_done(one, done)
+    leave_unless_done(graph, node, found.calls, done)
     return code
-
-
-def _not_done() -> bool:
-    return True
 
 
 def _masked(graph: Graph, node: Node, *, fast: bool) -> _Masked | None:

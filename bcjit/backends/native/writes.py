@@ -7,7 +7,7 @@ the kernel. See ``docs/design/0027-native-views-and-writes.md``.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from itertools import pairwise
 from typing import Final
 
@@ -27,8 +27,8 @@ from bcjit.ops.scalar_functions import CAST, SELECT
 from bcjit.records import dataclass
 
 __all__ = [
-    "IN_PLACE", "Write", "bound_alone", "converted", "counts_flags", "drop_own_stores", "lone_write", "own_views", "stored",
-    "write_of",
+    "IN_PLACE", "Write", "bound_alone", "converted", "counts_flags", "drop_own_stores", "leave_unless_done", "lone_write", "not_done",
+    "own_views", "stored", "write_of",
 ]  # fmt: skip
 
 
@@ -228,3 +228,17 @@ def _equal(one: object, other: object) -> bool:
     if one is None or one is Ellipsis:
         return one is other
     return type(one) is int and type(other) is int and one == other
+
+
+def leave_unless_done(graph: Graph, write: Node, lazy: Collection[Node], done: Node) -> None:
+    """Have a write, and the calls that are for it alone, made only where `done`, which a kernel gives, says that it has not done them."""
+    rest = [node for node in graph.nodes if node not in lazy]
+    at = rest.index(write)
+    graph.reorder([*rest[:at], *lazy, *rest[at:]])
+    for node in (*lazy, write):
+        graph.call_unless_done(node, done)
+
+
+def not_done() -> bool:
+    """Return what a kernel that only stores falls back to: the calls that it stands for come behind it."""
+    return True
