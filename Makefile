@@ -26,7 +26,7 @@ test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 test-full: $(VENV)/.installed-dev
-	BCJIT_FULL=1 $(BIN)/python -m pytest $(PYTEST_ARGS)
+	BCJIT_FULL=1 $(BIN)/python -m pytest $(PYTEST_ARGS) --timeout=3600 -o faulthandler_timeout=3600
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -108,3 +108,85 @@ def test_a_fast_kernel_warns_too():
     fn = lambda x, y, m: np.where(m, 1 / y, x) + np.where(m, x / y, 0)
     compiled = bcjit.compile(fn, backend=Native(smallest=1, fast=True))
     assert _told(compiled, x, y, mask)[2] == _told(fn, x, y, mask)[2]
+
+
+# Integers and bools that LLVM finds to be the same for all elements.
+KNOWN = {
+    "times_zero": lambda x: x * 0,
+    "less_itself": lambda x: x - x,
+    "own_bits": lambda x: x ^ x,
+    "no_bits": lambda x: x & 0,
+    "all_bits": lambda x: (x | ~x) + 1,
+    "shifted": lambda x: (x << 1) & 1,
+    "remainder": lambda x: (x * 4) % 2,
+    "smaller": lambda x: np.minimum(x, 3) > 3,
+    "other": lambda x: x != x,
+    "both": lambda x: (x > 1) & ~(x > 1),
+    "clipped": lambda x: np.clip(x, 0, 2) > 2,
+    "narrow": lambda x: x.astype("u1").astype("i8") > 255,
+}
+ZERO_OF = {
+    "divided": lambda z: z / z,
+    "quotient": lambda z: 1.5 / z.astype("d"),
+    "floor": lambda z: z.astype("f") // z.astype("f"),
+    "single": lambda z: z.astype("f") / z.astype("f"),
+    "half": lambda z: z.astype("e") / z.astype("e"),
+    "root": lambda z: np.sqrt(z - 1.0),
+    "overflow": lambda z: (z + 1e308) * 10,
+    "imaginary": lambda z: z.astype("D") / 0.0,
+    "sum": lambda z: (z.astype("d") / z.astype("d")).sum(),
+    "prefix": lambda z: np.cumsum(z.astype("d") / z.astype("d")),
+}
+
+
+@pytest.mark.parametrize("char", "iBl")
+@pytest.mark.parametrize("known", KNOWN)
+def test_what_llvm_knows_of_integers_warns(known, char):
+    x = np.arange(1, 71).astype(char)
+    make = KNOWN[known]
+    for name, compute in ZERO_OF.items():
+        fn = lambda x, compute=compute: compute(make(x))
+        wanted = _told(fn, x)
+        assert wanted[2], name
+        assert _told(bcjit.compile(fn, backend=Native(smallest=1)), x) == wanted, name
+
+
+@pytest.mark.parametrize("char", "iBl")
+@pytest.mark.parametrize("known", KNOWN)
+def test_what_a_condition_never_chooses_warns(known, char):
+    n = np.arange(1, 71).astype(char)
+    for dtype in "dfe":
+        x, y, _ = operands(dtype)
+        never = lambda n, x, y: np.where(KNOWN[known](n) != 0, x / y, y)
+        always = lambda n, x, y: np.where(KNOWN[known](n) == 0, x, np.sqrt(y))
+        at_once = lambda n, x, y: np.where(KNOWN[known](n), x * x * x, y)
+        for fn in (never, always, at_once):
+            wanted = _told(fn, n, x, y)
+            assert wanted[2]
+            assert _told(bcjit.compile(fn, backend=Native(smallest=1)), n, x, y) == wanted
+
+
+# What is left of floats in integers, which are multiplied by zero then.
+SEEN = {
+    "sign": lambda made: np.signbit(made),
+    "exponent": lambda made: np.frexp(made)[1],
+    "integer": lambda made: made.astype("l"),
+    "byte": lambda made: made.astype("i1"),
+    "compared": lambda made: made > 1,
+    "finite": lambda made: np.isfinite(made),
+    "nan": lambda made: np.isnan(made),
+    "truth": lambda made: np.logical_not(made),
+    "counted": lambda made: made.astype("l").astype("u1") // 3,
+}
+
+
+@pytest.mark.parametrize("char", "dfe")
+@pytest.mark.parametrize("seen", SEEN)
+def test_what_only_integers_see_warns(seen, char):
+    x, y, _ = operands(char)
+    for name, compute in COMPUTED.items():
+        forgets = lambda x, y, compute=compute: SEEN[seen](compute(x, y)) * 0
+        itself = lambda x, y, compute=compute: SEEN[seen](compute(x, y)) ^ SEEN[seen](compute(x, y))
+        for fn in (forgets, itself):
+            wanted = _told(fn, x, y)
+            assert _told(bcjit.compile(fn, backend=Native(smallest=1)), x, y) == wanted, name

@@ -98,8 +98,8 @@ def _made_complex(of_parts: Rule | None) -> Rule:
             assert of_parts is not None
             value = of_parts(t, operands, (dtypes[0], part))
         places = ", ".join(f"i32 {at}" for i in range(t.width) for at in (i, t.width + i))
-        kind = t.type_of(part)
-        text = f"shufflevector {kind} {value.name}, {kind} zeroinitializer, <{2 * t.width} x i32> <{places}>"
+        kind, zero = t.type_of(part), t.opaque(part.type(0))
+        text = f"shufflevector {kind} {value.name}, {kind} {zero.name}, <{2 * t.width} x i32> <{places}>"
         return t.make(dtypes[1], text)
 
     return rule

@@ -181,9 +181,4 @@ def _of_floats(value: Lanes, by: Lanes) -> Pair:
 def _quiet(value: Lanes, predicate: str, limit: float) -> Lanes:
     """Compare without the flag of NaN."""
     t = value.text
-    kind = t.type_of(value.dtype)
-    suffix = "f32" if value.dtype == _SINGLE else "f64"
-    given = [(kind, value.vector.name), (kind, value.like(limit).vector.name)]
-    given += [("metadata", f'!"{predicate}"'), ("metadata", '!"fpexcept.strict"')]
-    name = f"llvm.experimental.constrained.fcmp.v{t.width}{suffix}"
-    return Lanes(t, Vector(t.call(name, t.vector_type("i1"), given), np.dtype(bool)))
+    return Lanes(t, t.compared(predicate, value.vector, value.like(limit).vector))

@@ -132,6 +132,8 @@ def _copied_sign(t: Text, operands: Sequence[Vector], _dtypes: tuple[DType, ...]
 
 
 def _sign_bit(t: Text, operands: Sequence[Vector], _dtypes: tuple[DType, ...]) -> Vector:
+    wide = _extended(t, operands[0])
+    t.compared("uno", wide, wide)  # for its flags, where nobody needs the sign
     bits, bit = _bits(t, operands[0]), t.constant(_SIGN)
     return t.make(np.dtype(bool), f"icmp uge {t.type_of(_BITS)} {bits.name}, {bit.name}")
 
@@ -146,11 +148,7 @@ def _extreme(predicate: str) -> Rule:
     def rule(t: Text, operands: Sequence[Vector], _dtypes: tuple[DType, ...]) -> Vector:
         wide = [_extended(t, one) for one in operands]
         kind = t.type_of(_SINGLE)
-        raised = [(kind, wide[0].name), (kind, wide[1].name)]
-        raised += [("metadata", f'!"{predicate}"'), ("metadata", '!"fpexcept.strict"')]
-        beyond = t.call(
-            f"llvm.experimental.constrained.fcmp.v{t.width}f32", t.vector_type("i1"), raised
-        )
+        beyond = t.compared(predicate, *wide).name
         nan = t.value(f"fcmp uno {kind} {wide[0].name}, {wide[0].name}")
         first = t.value(f"or {t.vector_type('i1')} {beyond}, {nan}")
         half = t.type_of(_HALF)

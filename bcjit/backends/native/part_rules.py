@@ -64,6 +64,7 @@ def _mantissa(x: Lanes, _dtype: DType) -> Lanes:
 
 def _exponent(x: Lanes, dtype: DType) -> Lanes:
     size = np.finfo(x.dtype)
+    x.text.compared("uno", x.vector, x.vector)  # for its flags, where nobody needs the exponent
     bits, more, without = _scaled(x)
     bias = size.maxexp - 2
     made = select(without, bits.like(0), (bits >> size.nmant) - bias - more)

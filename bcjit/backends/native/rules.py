@@ -109,13 +109,8 @@ _PREDICATES: Final = {
 
 def _compare(t: Text, predicate: str, one: Vector, other: Vector) -> Vector:
     if X86 and one.dtype.kind == "f":
-        # Instructions for order raise the invalid flag for quiet NaN, which NumPy's loops take back, unless told otherwise. None of them may be
-        # left out where nothing needs the result: what is compared has flags.
-        kind = t.type_of(one.dtype)
-        given = [(kind, one.name), (kind, other.name)]
-        given += [("metadata", f'!"{predicate}"'), ("metadata", '!"fpexcept.strict"')]
-        name = f"llvm.experimental.constrained.fcmp.{_suffix(t, one.dtype)}"
-        return Vector(t.call(name, t.vector_type("i1"), given), _BOOL)
+        # Plain instructions for order raise the invalid flag for quiet NaN, which NumPy's loops take back.
+        return t.compared(predicate, one, other)
     opcode = "fcmp" if one.dtype.kind == "f" else "icmp"
     return t.make(_BOOL, f"{opcode} {predicate} {t.type_of(one.dtype)} {one.name}, {other.name}")
 
@@ -136,16 +131,9 @@ def _select(t: Text, condition: Vector, one: Vector, other: Vector) -> Vector:
 
 def _where(t: Text, operands: Sequence[Vector], _dtypes: tuple[DType, ...]) -> Vector:
     condition, one, other = operands
-    return _select(t, condition, _whole(t, one), _whole(t, other))
-
-
-def _whole(t: Text, value: Vector) -> Vector:
-    """Return a vector that is computed in all its elements, also if not all are chosen: instructions with masks raise no flags for the others."""
-    if not X86 or value.dtype.kind != "f":
-        return value
-    kind = t.type_of(value.dtype)
-    name = t.call(f"llvm.arithmetic.fence.{_suffix(t, value.dtype)}", kind, [(kind, value.name)])
-    return Vector(name, value.dtype)
+    if one.dtype.kind != "f":
+        return _select(t, condition, one, other)
+    return _select(t, t.undecided(condition), t.fence(one), t.fence(other))
 
 
 def _truth(t: Text, value: Vector) -> Vector:
@@ -186,6 +174,7 @@ def _is_finite(t: Text, operands: Sequence[Vector], dtypes: tuple[DType, ...]) -
 def _sign_bit(t: Text, operands: Sequence[Vector], dtypes: tuple[DType, ...]) -> Vector:
     integer = np.dtype(f"i{dtypes[0].itemsize}")
     kind = t.type_of(dtypes[0])
+    t.compared("uno", operands[0], operands[0])  # for its flags, where nobody needs the sign
     bits = t.make(integer, f"bitcast {kind} {operands[0].name} to {t.type_of(integer)}")
     return _compare(t, "slt", bits, t.constant(integer.type(0)))
 
@@ -319,7 +308,9 @@ def _cast(t: Text, operands: Sequence[Vector], dtypes: tuple[DType, ...]) -> Vec
         return Vector(name, target)
     if element_type(source) == element_type(target):
         return Vector(name, target)
-    return t.make(target, f"{opcode} {kind} {name} to {t.type_of(target)}")
+    made = t.make(target, f"{opcode} {kind} {name} to {t.type_of(target)}")
+    # Of integers LLVM knows much: that ``x * 0`` is 0.
+    return t.fence(made) if source.kind != "f" and target.kind == "f" else made
 
 
 # name -> {kind of the loop's first operand: rule}

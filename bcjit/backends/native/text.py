@@ -15,6 +15,7 @@ __all__ = ["Text", "Vector", "element_type", "memory_type"]
 DType: TypeAlias = "np.dtype[Any]"
 
 _FLOATS: Final = {2: "half", 4: "float", 8: "double"}
+_FLOAT_NAMES: Final = {2: "f16", 4: "f32", 8: "f64"}
 
 
 def element_type(dtype: DType) -> str:
@@ -37,11 +38,12 @@ def memory_type(dtype: DType) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """A value: the name of a vector of elements of a dtype, and what all of them are if that is known."""
+    """A value: the name of a vector of elements of a dtype, what all of them are if that is known, and of a bool whether LLVM can know nothing of it."""
 
     name: str
     dtype: DType
     value: np.generic | None = None
+    unknown: bool = False
 
 
 class Text:
@@ -135,7 +137,7 @@ class Text:
             if value.dtype.kind == "b":
                 scalar = self.value(f"icmp ne {memory} {scalar}, 0")
             element = element_type(value.dtype)
-            self._opaque[key] = Vector(self.splat(scalar, element), value.dtype)
+            self._opaque[key] = Vector(self.splat(scalar, element), value.dtype, unknown=True)
             self.lines = body
         return self._opaque[key]
 
@@ -164,7 +166,8 @@ class Text:
         loaded = self.value(f"load {memory}, ptr {pointer}, align {_alignment(dtype)}")
         if dtype.kind != "b":
             return Vector(loaded, dtype)
-        return self.make(dtype, f"icmp ne {memory} {loaded}, zeroinitializer")
+        name = self.value(f"icmp ne {memory} {loaded}, zeroinitializer")
+        return Vector(name, dtype, unknown=True)
 
     def store(self, vector: Vector, pointer: str) -> None:
         """Store a vector."""
@@ -178,10 +181,37 @@ class Text:
         """Convert floats to integers, with the flag of what is out of range, also where nothing needs the result."""
         kind, target = self.type_of(value.dtype), self.type_of(dtype)
         opcode = "fptosi" if dtype.kind == "i" else "fptoui"
-        float_name = {2: "f16", 4: "f32", 8: "f64"}[value.dtype.itemsize]
+        float_name = _FLOAT_NAMES[value.dtype.itemsize]
         name = f"llvm.experimental.constrained.{opcode}.v{self.width}{element_type(dtype)}.v{self.width}{float_name}"
         given = [(kind, value.name), ("metadata", '!"fpexcept.strict"')]
         return Vector(self.call(name, target, given), dtype)
+
+    def compared(self, predicate: str, one: Vector, other: Vector) -> Vector:
+        """Compare floats, without the flag of NaN, and also where nothing needs the result: what is compared has flags."""
+        kind = self.type_of(one.dtype)
+        given = [(kind, one.name), (kind, other.name)]
+        given += [("metadata", f'!"{predicate}"'), ("metadata", '!"fpexcept.strict"')]
+        float_name = _FLOAT_NAMES[one.dtype.itemsize]
+        name = f"llvm.experimental.constrained.fcmp.v{self.width}{float_name}"
+        made = self.call(name, self.vector_type("i1"), given)
+        return Vector(made, np.dtype(bool), unknown=True)
+
+    def fence(self, value: Vector) -> Vector:
+        """Return floats of which LLVM knows no more than that they are computed, as what they are and in all elements.
+
+        Of what it knows it computes with constants itself, and raises no flag; instructions with masks raise none for elements that are left out.
+        """
+        kind = self.type_of(value.dtype)
+        name = f"llvm.arithmetic.fence.v{self.width}{_FLOAT_NAMES[value.dtype.itemsize]}"
+        return Vector(self.call(name, kind, [(kind, value.name)]), value.dtype)
+
+    def undecided(self, condition: Vector) -> Vector:
+        """Return a condition of which LLVM cannot know that it always holds, or never: it would leave out what is not chosen, and its flags."""
+        if condition.unknown:
+            return condition
+        never = self.opaque(np.False_)
+        made = self.value(f"xor {self.vector_type('i1')} {condition.name}, {never.name}")
+        return Vector(made, condition.dtype, unknown=True)
 
     def call(self, function: str, result: str, operands: Iterable[tuple[str, str]]) -> str:
         """Call a function, which is declared; operands are types and names."""
