@@ -42,6 +42,7 @@ class Kernel:
     ``most``: elements of an operand up to which this is not left to the fallback; 0 for any number.
     ``mask``: as an operand: what it selects is computed, of the operands whose row ends with True, and stored there; the others have one
     axis and as many elements. ``tables``: (row as of an operand, axes) of each array that the code reads at computed places.
+    ``computes_numbers``: something is computed of numbers alone, which NumPy does where there are no elements, too.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Kernel:
         most: int = 0,
         mask: tuple[int, int, tuple[int, ...]] | None = None,
         tables: tuple[tuple[tuple[int, int, tuple[int, ...]], int], ...] = (),
+        computes_numbers: bool = False,
     ) -> None: ...
     calls: int
     fell_back: int

@@ -97,6 +97,16 @@ def test_it_divides():
     assert (kernel.calls, kernel.fell_back, kernel.off) == (8, 0, False)
 
 
+def test_no_elements_are_left_to_numpy_where_numbers_are_computed():
+    asked = []
+    kernel = made(computes_numbers=True, fallback=lambda x, k: asked.append(x.size) or x / k)
+    for _ in range(40):
+        assert kernel(np.empty(0), 4.0).shape == (0,)
+    assert (asked, kernel.calls, kernel.fell_back, kernel.off) == ([0] * 40, 0, 0, False)
+    assert kernel(np.ones(3), 4.0).tolist() == [0.25] * 3
+    assert (len(asked), kernel.calls) == (40, 1)
+
+
 class Sub(np.ndarray):
     pass
 

@@ -67,6 +67,13 @@ def _told(fn, *arguments):
     return made.tobytes(), made.dtype, [str(one.message) for one in caught]
 
 
+def _ended(fn, *arguments):
+    try:
+        return _told(fn, *arguments)
+    except (OverflowError, ValueError) as error:
+        return repr(error)
+
+
 @pytest.mark.parametrize(
     ("char", "taken"),
     [(c, name) for c in "dfeD" for name in TAKEN if (c, name) != ("D", "bytes")],
@@ -190,3 +197,52 @@ def test_what_only_integers_see_warns(seen, char):
         for fn in (forgets, itself):
             wanted = _told(fn, x, y)
             assert _told(bcjit.compile(fn, backend=Native(smallest=1)), x, y) == wanted, name
+
+
+LARGEST = np.float64(1e300)
+
+
+def masked_by_number(x, k):
+    x[x > 9] = x[x > 9] + np.multiply(k, np.add(x[x > 9], LARGEST, dtype="f4"), dtype="f4")
+    return x
+
+
+def filled(x, k):
+    x[...] = LARGEST
+    return x
+
+
+def filled_where(x, k):
+    x[x > 9] = LARGEST
+    return x
+
+
+def filled_by_argument(x, k):
+    x[x > 9] = np.float64(k)
+    return x
+
+
+# Numbers are converted once, whether there are elements or not.
+OF_NUMBERS = {
+    "constant": lambda x, k: np.add(x, LARGEST, dtype="f4") * 2,
+    "argument": lambda x, k: np.multiply(x, k, dtype="f4") + x,
+    "python": lambda x, k: x * k + 1,
+    "copied": lambda x, k: np.where(x > 9, x, np.float32(k)) * 2,
+    "sum": lambda x, k: np.add(x, LARGEST, dtype="f4").sum(),
+    "prefix": lambda x, k: np.cumsum(np.add(x, LARGEST, dtype="f4")),
+    "filled": filled,
+    "filled_where": filled_where,
+    "filled_by_argument": filled_by_argument,
+    "masked": masked_by_number,
+}
+
+
+@pytest.mark.parametrize("char", "fei")
+@pytest.mark.parametrize("name", OF_NUMBERS)
+def test_numbers_warn_where_there_are_no_elements(name, char):
+    fn = OF_NUMBERS[name]
+    for k in (1e300, LARGEST, np.float32(3)):
+        compiled = bcjit.compile(fn, backend=Native(smallest=1))
+        for shape in (4, (2, 3), 0, (0, 3), (3, 0), 1):
+            wanted = _ended(fn, np.ones(shape, char), k)
+            assert _ended(compiled, np.ones(shape, char), k) == wanted, shape

@@ -13,29 +13,6 @@
 
 #define MAX_DIMS KERNEL_DIMS
 
-/* ---- flags ----------------------------------------------------------------------------------- */
-static PyObject *flags_test;                /* what says whether raised flags matter now */
-
-PyObject *bcjit_set_flags_test(PyObject *Py_UNUSED(module), PyObject *test)
-{
-    Py_XSETREF(flags_test, test == Py_None ? NULL : Py_NewRef(test));
-    Py_RETURN_NONE;
-}
-
-/* 1: NumPy would say something of these flags; 0: not; -1: an error is set. */
-int flags_matter(unsigned int flags)
-{
-    if (flags_test == NULL) {
-        return 1;
-    }
-    PyObject *number = PyLong_FromUnsignedLong(flags);
-    PyObject *answer = number == NULL ? NULL : PyObject_CallOneArg(flags_test, number);
-    Py_XDECREF(number);
-    int matter = answer == NULL ? -1 : PyObject_IsTrue(answer);
-    Py_XDECREF(answer);
-    return matter;
-}
-
 /* ---- memory for blocks ----------------------------------------------------------------------- */
 static struct {                             /* one piece is kept between calls; the GIL guards it */
     char *memory;
@@ -930,20 +907,19 @@ static size_t choose_way(Run *run, bool streams)
     return room;
 }
 
-static PyArrayObject *new_result(const Kernel *kernel, int i, int ndim, const npy_intp *shape,
-                                 bool fortran)
+static PyObject *new_result(const Kernel *kernel, int i, int ndim, const npy_intp *shape, bool fortran)
 {
     PyArray_Descr *descr = kernel->results[i].descr;
     Py_INCREF(descr);
-    return (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, descr, ndim, shape, NULL, NULL,
-                                                 fortran ? NPY_ARRAY_F_CONTIGUOUS : 0, NULL);
+    return PyArray_NewFromDescr(&PyArray_Type, descr, ndim, shape, NULL, NULL,
+                                fortran ? NPY_ARRAY_F_CONTIGUOUS : 0, NULL);
 }
 
 /* Room for padding on the stack, where a call is short. */
 #define SMALL_ROOM 4096
 
 /* The usual small call: operands of one shape that lie side by side in one order. 2: it is none, or may be none. */
-static int compute_alike(Kernel *kernel, PyObject *const *args, PyArrayObject **results)
+static int compute_alike(Kernel *kernel, PyObject *const *args, PyObject **results)
 {
     PyArrayObject *first = (PyArrayObject *)args[kernel->operands[0].argument];
     char *data[KERNEL_OPERANDS + KERNEL_RESULTS];
@@ -1011,7 +987,7 @@ static int compute_alike(Kernel *kernel, PyObject *const *args, PyArrayObject **
             scratch_give(got == 0 ? NULL : memory, got);
             return -1;
         }
-        data[kernel->n_operands + i] = PyArray_BYTES(results[i]);
+        data[kernel->n_operands + i] = PyArray_BYTES((PyArrayObject *)results[i]);
     }
     char *scratch = (char *)(((npy_uintp)memory + 63) & ~(npy_uintp)63);
     unsigned int raised = 0;
@@ -1026,21 +1002,10 @@ static int compute_alike(Kernel *kernel, PyObject *const *args, PyArrayObject **
         raised = vector_flags_raised();
     }
     scratch_give(got == 0 ? NULL : memory, got);
-    if (kernel->n_loops != 0 && PyErr_Occurred()) { /* a loop of NumPy's took the GIL to say so */
-        PyErr_Clear();
-        return 0;
-    }
-    if ((raised & KERNEL_INVALID) && kernel->checks_flags > 1) {
-        return 0;                           /* as below */
-    }
-    if (raised != 0 && kernel->checks_flags) {
-        int matter = flags_matter(raised);
-        return matter < 0 ? -1 : !matter;
-    }
-    return 1;
+    return kernel_outcome(&kernel->head, raised);
 }
 
-static int compute(Kernel *kernel, PyObject *const *args, PyArrayObject **results)
+static int compute(Kernel *kernel, PyObject *const *args, PyObject **results)
 {
     if (kernel->masked) {
         return bcjit_kernel_masked(kernel, args);
@@ -1130,9 +1095,12 @@ static int compute(Kernel *kernel, PyObject *const *args, PyArrayObject **result
         if (results[i] == NULL) {
             return -1;
         }
-        run.results[i] = PyArray_BYTES(results[i]);
+        run.results[i] = PyArray_BYTES((PyArrayObject *)results[i]);
     }
     if (run.total == 0) {
+        if (kernel->computes_numbers) {
+            return KERNEL_EMPTY;
+        }
         for (int i = 0; i < kernel->n_operands; i++) {
             if (PyArray_MultiplyList(views[i].dims, views[i].ndim) != 0) {
                 return 0;                   /* NumPy computes with it what it stores nowhere */
@@ -1141,7 +1109,7 @@ static int compute(Kernel *kernel, PyObject *const *args, PyArrayObject **result
         return 1;
     }
     merge_axes(&run, ndim);
-    bool streams = to != NULL && !kernel->checks_flags && is_apart(&run);
+    bool streams = to != NULL && !kernel->head.checks_flags && is_apart(&run);
     size_t room = choose_way(&run, streams), stored = 0, got = 0;
     size_t fixed = (size_t)(kernel->scratch + kernel->padding), stride = fixed + room;
     int threads = run.total < WITHOUT_GIL ? 1 : bcjit_pool_threads();
@@ -1172,16 +1140,8 @@ static int compute(Kernel *kernel, PyObject *const *args, PyArrayObject **result
     else {
         done = run_all(kernel, &run, scratch, stride, threads) < 0 ? -1 : 1;
     }
-    if (done > 0 && !streams && PyErr_Occurred()) { /* a loop of NumPy's took the GIL to say so */
-        PyErr_Clear();
-        done = 0;
-    }
-    if (done > 0 && (run.flags & KERNEL_INVALID) && kernel->checks_flags > 1) {
-        done = 0;                           /* a float beyond an integer's range: what that gives is NumPy's to say */
-    }
-    if (done > 0 && run.flags != 0 && kernel->checks_flags) {
-        int matter = flags_matter(run.flags);
-        done = matter < 0 ? -1 : !matter;
+    if (done > 0) {
+        done = kernel_outcome(&kernel->head, run.flags);
     }
     if (done > 0 && to != NULL && !streams) {
         const Operand *place = &run.operands[run.n_operands];
@@ -1211,42 +1171,16 @@ static bool is_for_numpy(const Kernel *kernel, PyObject *const *args)
 static PyObject *Kernel_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     Kernel *kernel = (Kernel *)self;
-    PyArrayObject *results[KERNEL_RESULTS] = {NULL};
-    if (kwnames == NULL && PyVectorcall_NARGS(nargsf) == kernel->n_arguments && !kernel->off &&
-        (kernel->most == 0 || !is_for_numpy(kernel, args))) {
-        kernel->calls++;
-        int done = compute(kernel, args, results);
-        if (done > 0) {
-            int n_new = kernel->n_results - kernel->writes, n = n_new + kernel->n_handed;
-            if (n == 1) {
-                return n_new == 1 ? (PyObject *)results[0] : Py_NewRef(Py_None);
-            }
-            PyObject *all = PyTuple_New(n);
-            for (int i = 0; i < n; i++) {
-                PyObject *one = i < n_new ? (PyObject *)results[i] : Py_NewRef(Py_None);
-                if (all == NULL) {
-                    Py_DECREF(one);
-                }
-                else {
-                    PyTuple_SET_ITEM(all, i, one);
-                }
-            }
-            return all;
-        }
-        for (int i = 0; i < kernel->n_results; i++) {
-            Py_XDECREF(results[i]);
-        }
-        if (done < 0) {
-            return NULL;
-        }
-        kernel->fell_back++;
-        kernel->off = kernel_gives_up(kernel->fell_back, kernel->calls);
+    PyObject *results[KERNEL_RESULTS] = {NULL};
+    if (!kernel_is_asked(&kernel->head, nargsf, kwnames) || (kernel->most != 0 && is_for_numpy(kernel, args))) {
+        return kernel_falls_back(&kernel->head, args, nargsf, kwnames);
     }
-    size_t given = (size_t)PyVectorcall_NARGS(nargsf);
-    if (kwnames == NULL && given == (size_t)kernel->n_arguments) {
-        given = (size_t)kernel->n_fallback;  /* the rest are sizes, which it reads itself */
+    kernel->head.calls++;
+    int done = compute(kernel, args, results), n = kernel->n_results - kernel->writes;
+    if (done <= 0) {
+        return kernel_no_results(&kernel->head, done, results, n, args);
     }
-    return PyObject_Vectorcall(kernel->fallback, args, given, kwnames);
+    return kernel_results(results, n, kernel->n_handed);
 }
 
 static int read_operand(const Kernel *kernel, KernelOperand *operand, PyObject *given)
@@ -1264,7 +1198,7 @@ static int read_operand(const Kernel *kernel, KernelOperand *operand, PyObject *
     operand->itemsize = PyDataType_ELSIZE(descr);
     operand->through = (char)through;
     Py_DECREF(descr);
-    if (operand->argument < 0 || operand->argument >= kernel->n_arguments) {
+    if (operand->argument < 0 || operand->argument >= kernel->head.n_arguments) {
         PyErr_SetString(PyExc_ValueError, "Kernel: no such argument");
         return -1;
     }
@@ -1304,7 +1238,7 @@ static int read_scalars(Kernel *kernel, PyObject *given)
                               &is_numpy)) {
             return -1;
         }
-        if (scalar->argument < 0 || scalar->argument >= kernel->n_arguments) {
+        if (scalar->argument < 0 || scalar->argument >= kernel->head.n_arguments) {
             PyErr_SetString(PyExc_ValueError, "Kernel: no such argument");
             return -1;
         }
@@ -1389,46 +1323,43 @@ static PyObject *Kernel_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 {
     static char *names[] = {"run", "owner", "fallback", "n_arguments", "n_fallback", "operands", "scalars",
                             "results", "loops", "width", "block", "scratch", "checks_flags",
-                            "warns_here", "destination", "n_handed", "layouts", "most", "mask", "tables", NULL};
+                            "warns_here", "destination", "n_handed", "layouts", "most", "mask", "tables",
+                            "computes_numbers", NULL};
     PyObject *address, *owner, *fallback, *operands, *scalars, *results, *loops;
     PyObject *destination = Py_None, *mask = Py_None, *tables = NULL;
-    int n_arguments, n_fallback, checks_flags, warns_here, n_handed = 0, layouts = 0;
+    int n_arguments, n_fallback, checks_flags, warns_here, n_handed = 0, layouts = 0, computes_numbers = 0;
     Py_ssize_t width, block, scratch, most = 0;
     if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "O!OOiiO!O!O!O!nnnip|OiinOO!:Kernel", names, &PyLong_Type, &address, &owner,
+            args, kwargs, "O!OOiiO!O!O!O!nnnip|OiinOO!p:Kernel", names, &PyLong_Type, &address, &owner,
             &fallback, &n_arguments, &n_fallback, &PyTuple_Type, &operands, &PyTuple_Type, &scalars,
             &PyTuple_Type, &results, &PyTuple_Type, &loops, &width, &block, &scratch,
             &checks_flags, &warns_here, &destination, &n_handed, &layouts, &most, &mask,
-            &PyTuple_Type, &tables)) {
+            &PyTuple_Type, &tables, &computes_numbers)) {
         return NULL;
     }
-    if (n_fallback < 0 || n_fallback > n_arguments || width < 1 || block < width || scratch < 0 || !PyCallable_Check(fallback)) {
-        PyErr_SetString(PyExc_ValueError, "Kernel: width, block, scratch or fallback");
+    if (width < 1 || block < width || scratch < 0 || n_handed < 0) {
+        PyErr_SetString(PyExc_ValueError, "Kernel: width, block, scratch or results");
         return NULL;
     }
     Kernel *kernel = (Kernel *)type->tp_alloc(type, 0);
     if (kernel == NULL) {
         return NULL;
     }
-    kernel->vectorcall = Kernel_call;
     kernel->array_type = &PyArray_Type;
     kernel->owner = Py_NewRef(owner);
-    kernel->fallback = Py_NewRef(fallback);
-    kernel->n_arguments = n_arguments;
-    kernel->n_fallback = n_fallback;
     kernel->width = width;
     kernel->block = block;
     kernel->chunk = block < KERNEL_CHUNK ? block : width > KERNEL_CHUNK ? width : KERNEL_CHUNK;
     kernel->scratch = (scratch + 63) & ~(npy_intp)63;
-    kernel->checks_flags = (char)(checks_flags > 1 ? 2 : checks_flags != 0);
-    kernel->warns_here = (char)warns_here;
     kernel->writes = destination != Py_None;
     kernel->n_handed = n_handed;
     kernel->layouts = (char)layouts;
     kernel->most = most;
+    kernel->computes_numbers = computes_numbers;
     kernel->masked = mask != Py_None;
     kernel->run = (kernel_run)(npy_uintp)PyLong_AsVoidPtr(address);
-    if (kernel->run == NULL || read_operands(kernel, operands) < 0 ||
+    if (kernel_head_init(&kernel->head, Kernel_call, fallback, n_arguments, n_fallback, checks_flags, warns_here) < 0 ||
+        kernel->run == NULL || read_operands(kernel, operands) < 0 ||
         read_scalars(kernel, scalars) < 0 || read_results(kernel, results) < 0 ||
         read_loops(kernel, loops) < 0 || read_tables(kernel, tables) < 0 ||
         (kernel->masked && (!kernel->writes || kernel->n_results != 1)) ||
@@ -1454,15 +1385,15 @@ static PyObject *Kernel_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 static int Kernel_traverse(Kernel *self, visitproc visit, void *arg)
 {
     Py_VISIT(self->owner);
-    Py_VISIT(self->fallback);
+    Py_VISIT(self->head.fallback);
     return 0;
 }
 
 static int Kernel_clear(Kernel *self)
 {
-    Py_CLEAR(self->fallback);
+    Py_CLEAR(self->head.fallback);
     Py_CLEAR(self->owner);
-    self->off = 1;
+    self->head.off = 1;
     return 0;
 }
 
@@ -1488,16 +1419,6 @@ static void Kernel_dealloc(Kernel *self)
     Py_TYPE(self)->tp_free((PyObject *)self);
 }
 
-static PyMemberDef Kernel_members[] = {
-    {"calls", T_PYSSIZET, offsetof(Kernel, calls), READONLY, "How often the kernel was asked."},
-    {"fell_back", T_PYSSIZET, offsetof(Kernel, fell_back), READONLY,
-     "Of these, how often NumPy had to do it."},
-    {"off", T_BOOL, offsetof(Kernel, off), READONLY, "Given up: NumPy does it always."},
-    {"fallback", T_OBJECT, offsetof(Kernel, fallback), READONLY, "The same calls in NumPy."},
-    {"warns_here", T_BOOL, offsetof(Kernel, warns_here), READONLY,
-     "Whether a warning of the fallback belongs to a frame whose warnings raise."},
-    {NULL}};
-
 PyTypeObject BcjitKernel_Type = {
     PyVarObject_HEAD_INIT(NULL, 0)
     .tp_name = "bcjit._core.Kernel",
@@ -1509,8 +1430,8 @@ PyTypeObject BcjitKernel_Type = {
     .tp_traverse = (traverseproc)Kernel_traverse,
     .tp_clear = (inquiry)Kernel_clear,
     .tp_call = PyVectorcall_Call,
-    .tp_vectorcall_offset = offsetof(Kernel, vectorcall),
-    .tp_members = Kernel_members,
+    .tp_vectorcall_offset = offsetof(KernelHead, vectorcall),
+    .tp_members = bcjit_kernel_members,
 };
 
 /* ufunc_loop(ufunc, index) -> (address, address of its data) of an inner loop of a ufunc. */

@@ -80,19 +80,26 @@ typedef struct {
     npy_intp itemsize;
 } KernelResult;
 
+/* What all kernels begin with. */
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
+    PyObject *fallback;                     /* the same calls in NumPy */
+    int n_arguments, n_fallback;
+    char checks_flags;                      /* 2: NumPy does it again wherever the invalid flag is up */
+    char warns_here, off;
+    Py_ssize_t calls, fell_back;
+} KernelHead;
+
+typedef struct {
+    KernelHead head;
     kernel_run run;
     PyObject *owner;                        /* of the machine code */
-    PyObject *fallback;
     void **loops;
-    int n_arguments, n_fallback, n_operands, n_scalars, n_results, n_loops;
+    int n_operands, n_scalars, n_results, n_loops;
     npy_intp width, block, chunk, scratch;
     npy_intp padding;                       /* bytes for one vector of each operand and result */
     npy_intp sizes[KERNEL_OPERANDS + KERNEL_RESULTS]; /* of elements: operands, then results */
-    char checks_flags;                      /* 2: NumPy does it again wherever the invalid flag is up */
-    char warns_here;
     char layouts;                           /* 1: some of it lies as a copy does, not as what a ufunc makes: operands are of one piece;
                                                2: results lie in C's order if all arguments do */
     char writes;                            /* the last result goes into an array that is there */
@@ -101,9 +108,8 @@ typedef struct {
     KernelOperand destination;
     char masked;                            /* it computes what a mask selects, and stores it there */
     KernelOperand mask;
-    char off;
+    bool computes_numbers;                  /* of which NumPy may say something where there are no elements, too */
     Py_ssize_t most;                        /* elements of an operand up to which it is asked; 0: of any */
-    Py_ssize_t calls, fell_back;
     double pace;                            /* nanoseconds of one thread for an element, as measured last; 0: not yet */
     KernelOperand operands[KERNEL_OPERANDS];
     KernelScalar scalars[KERNEL_SCALARS];
@@ -114,8 +120,25 @@ typedef struct {
     int table_axes[KERNEL_TABLES];
 } Kernel;
 
+/* kernel_head.c */
+extern PyMemberDef bcjit_kernel_members[];
+int kernel_head_init(KernelHead *head, vectorcallfunc call, PyObject *fallback, int n_arguments, int n_fallback,
+                     int checks_flags, int warns_here);
+static inline bool kernel_is_asked(const KernelHead *head, size_t nargsf, PyObject *kwnames)
+{
+    return kwnames == NULL && PyVectorcall_NARGS(nargsf) == head->n_arguments && !head->off;
+}
+/* What is computed, and has raised these flags: 1: it counts; 0: NumPy has something to say; -1: an error is set. */
+int kernel_outcome(const KernelHead *head, unsigned int flags);
+/* The result, or a tuple of them, with a None for each call that is done; takes the references. One that is NULL has set an error. */
+PyObject *kernel_results(PyObject **results, int n, int n_done);
+/* There are no elements, and NumPy may have something to say all the same. */
+enum { KERNEL_EMPTY = -2 };
+/* Nothing was computed (done is 0 or KERNEL_EMPTY), or an error is set (-1): drops the results, some of which may be NULL, and asks NumPy. */
+PyObject *kernel_no_results(KernelHead *head, int done, PyObject **results, int n, PyObject *const *args);
+PyObject *kernel_falls_back(const KernelHead *head, PyObject *const *args, size_t nargsf, PyObject *kwnames);
+
 /* Of kernel.c, for its neighbours. */
-int flags_matter(unsigned int flags);
 char *scratch_take(size_t size, size_t *got);
 void scratch_give(char *memory, size_t size);
 void copy_strided(char *to, const char *from, npy_intp stride, npy_intp n, npy_intp itemsize);

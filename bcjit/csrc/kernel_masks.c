@@ -396,7 +396,7 @@ static npy_intp count_spans(Selection *all, npy_intp *few)
 static int run_masked(Selection *all, npy_intp n, size_t room)
 {
     Kernel *kernel = all->kernel;
-    bool streams = !kernel->checks_flags && is_apart(all, n), is_long = all->total >= WITHOUT_GIL;
+    bool streams = !kernel->head.checks_flags && is_apart(all, n), is_long = all->total >= WITHOUT_GIL;
     int threads = is_long ? bcjit_pool_threads() : 1;
     if (threads < 0) {
         PyErr_Clear();
@@ -423,18 +423,7 @@ static int run_masked(Selection *all, npy_intp n, size_t room)
     if (saved != NULL) {
         PyEval_RestoreThread(saved);
     }
-    int done = 1;
-    if (!streams && PyErr_Occurred()) {     /* a loop of NumPy's took the GIL to say so */
-        PyErr_Clear();
-        done = 0;
-    }
-    if ((all->flags & KERNEL_INVALID) && kernel->checks_flags > 1) {
-        done = 0;                           /* a float beyond an integer's range: what that gives is NumPy's to say */
-    }
-    if (done > 0 && all->flags != 0 && kernel->checks_flags) {
-        int matter = flags_matter(all->flags);
-        done = matter < 0 ? -1 : !matter;
-    }
+    int done = kernel_outcome(&kernel->head, all->flags);
     if (done > 0 && !streams) {
         store_all(all);
     }
@@ -497,7 +486,10 @@ int bcjit_kernel_masked(Kernel *kernel, PyObject *const *args)
     all.scalars = scalars;
     npy_intp n = count_spans(&all, few);
     int done = n >= 0 && (lengths < 0 || lengths == n);
-    if (done && n > 0) {
+    if (done && n == 0 && kernel->computes_numbers) {
+        done = KERNEL_EMPTY;
+    }
+    if (done > 0 && n > 0) {
         done = run_masked(&all, n, room);
     }
     if (all.before != few) {

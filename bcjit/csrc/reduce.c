@@ -10,7 +10,7 @@
 
 /* ---- a call ---------------------------------------------------------------------------------- */
 
-static PyArrayObject *new_result(const ReduceRun *run, const Result *result)
+static PyObject *new_result(const ReduceRun *run, const Result *result)
 {
     const ReduceKernel *kernel = run->kernel;
     npy_intp dims[REDUCE_DIMS], strides[REDUCE_DIMS], of_axes[REDUCE_DIMS];
@@ -31,17 +31,17 @@ static PyArrayObject *new_result(const ReduceRun *run, const Result *result)
         }
     }
     Py_INCREF(result->descr);
-    return (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, result->descr, ndim, dims,
-                                                 in_order ? NULL : strides, NULL, 0, NULL);
+    return PyArray_NewFromDescr(&PyArray_Type, result->descr, ndim, dims,
+                                in_order ? NULL : strides, NULL, 0, NULL);
 }
 
 /* A number where NumPy gives one: there is no array then. */
-static PyObject *handed_out(const Result *result, PyArrayObject *array, char *number)
+static PyObject *handed_out(const Result *result, PyObject *array, char *number)
 {
     switch (result->kind) {
     case RESULT_SCALAR: return PyArray_Scalar(number, result->descr, NULL);
     case RESULT_INT: return PyLong_FromLongLong(*(npy_int64 *)number);
-    default: return (PyObject *)array;
+    default: return array;
     }
 }
 
@@ -143,7 +143,7 @@ static bool store_size(ReduceRun *run, int i)
 }
 
 /* 1 done, 0 not what the kernel is for, -1 an error is set. */
-static int compute(ReduceKernel *kernel, PyObject *const *args, PyArrayObject **results,
+static int compute(ReduceKernel *kernel, PyObject *const *args, PyObject **results,
                    char *numbers)
 {
     ReduceRun run;
@@ -156,6 +156,9 @@ static int compute(ReduceKernel *kernel, PyObject *const *args, PyArrayObject **
         if (PyArray_TYPE(array) != kernel->operands[i].from.type || !PyArray_ISALIGNED(array) ||
             !PyArray_ISNOTSWAPPED(array)) {
             return 0;
+        }
+        if (PyArray_SIZE(array) == 0) {
+            return KERNEL_EMPTY;
         }
     }
     for (int i = 0; i < kernel->n_scalars; i++) {
@@ -188,7 +191,7 @@ static int compute(ReduceKernel *kernel, PyObject *const *args, PyArrayObject **
             if (results[i] == NULL) {
                 return -1;
             }
-            data = PyArray_BYTES(results[i]);
+            data = PyArray_BYTES((PyArrayObject *)results[i]);
         }
         if (result->place.space == IN_BIG) {
             run.bigs[result->place.index] = data;
@@ -221,62 +224,28 @@ static int compute(ReduceKernel *kernel, PyObject *const *args, PyArrayObject **
     if (done < 0) {
         return -1;
     }
-    if (PyErr_Occurred()) {                 /* a loop of NumPy's took the GIL to say so */
-        PyErr_Clear();
-        return 0;
-    }
-    if (run.unsure || ((run.flags & KERNEL_INVALID) && kernel->checks_flags > 1)) {
-        return 0;
-    }
-    if (run.flags != 0 && kernel->checks_flags) {
-        int matter = flags_matter(run.flags);
-        return matter < 0 ? -1 : !matter;
-    }
-    return 1;
+    int outcome = kernel_outcome(&kernel->head, run.flags);
+    return outcome > 0 && run.unsure ? 0 : outcome;
 }
 
 static PyObject *ReduceKernel_call(PyObject *self, PyObject *const *args, size_t nargsf,
                                    PyObject *kwnames)
 {
     ReduceKernel *kernel = (ReduceKernel *)self;
-    PyArrayObject *results[REDUCE_RESULTS] = {NULL};
+    PyObject *results[REDUCE_RESULTS] = {NULL};
     _Alignas(16) char numbers[REDUCE_RESULTS * KERNEL_SCALAR_SIZE];
-    size_t given = (size_t)PyVectorcall_NARGS(nargsf);
-    bool whole = kwnames == NULL && given == (size_t)kernel->n_arguments;
-    if (whole && !kernel->off) {
-        kernel->calls++;
-        int done = compute(kernel, args, results, numbers);
-        if (done > 0) {
-            if (kernel->n_results == 1) {
-                return handed_out(&kernel->results[0], results[0], numbers);
-            }
-            PyObject *all = PyTuple_New(kernel->n_results);
-            for (int i = 0; i < kernel->n_results; i++) {
-                PyObject *value = handed_out(&kernel->results[i], results[i],
-                                             numbers + i * KERNEL_SCALAR_SIZE);
-                if (all == NULL || value == NULL) {
-                    Py_XDECREF(value);
-                    Py_CLEAR(all);
-                }
-                else {
-                    PyTuple_SET_ITEM(all, i, value);
-                }
-            }
-            return all;
-        }
-        for (int i = 0; i < kernel->n_results; i++) {
-            Py_XDECREF(results[i]);
-        }
-        if (done < 0) {
-            return NULL;
-        }
-        kernel->fell_back++;
-        kernel->off = kernel_gives_up(kernel->fell_back, kernel->calls);
+    if (!kernel_is_asked(&kernel->head, nargsf, kwnames)) {
+        return kernel_falls_back(&kernel->head, args, nargsf, kwnames);
     }
-    if (whole) {
-        given = (size_t)kernel->n_fallback;  /* the rest are sizes, which it reads itself */
+    kernel->head.calls++;
+    int done = compute(kernel, args, results, numbers), n = kernel->n_results;
+    if (done <= 0) {
+        return kernel_no_results(&kernel->head, done, results, n, args);
     }
-    return PyObject_Vectorcall(kernel->fallback, args, given, kwnames);
+    for (int i = 0; i < n; i++) {
+        results[i] = handed_out(&kernel->results[i], results[i], numbers + i * KERNEL_SCALAR_SIZE);
+    }
+    return kernel_results(results, n, 0);
 }
 
 /* ---- from Python ----------------------------------------------------------------------------- */
@@ -439,7 +408,7 @@ static int read_arguments(ReduceKernel *kernel, PyObject *operands, PyObject *sc
         kernel->operands[i].folded = folded != 0;
         kernel->is_plain = kernel->is_plain && operand->n_code == 0;
         operand->itemsize = kernel_itemsize(operand->type);
-        if (operand->argument < 0 || operand->argument >= kernel->n_arguments) {
+        if (operand->argument < 0 || operand->argument >= kernel->head.n_arguments) {
             return wrong("no such argument");
         }
     }
@@ -451,7 +420,7 @@ static int read_arguments(ReduceKernel *kernel, PyObject *operands, PyObject *sc
                               &is_numpy)) {
             return -1;
         }
-        if (scalar->argument < -2 || scalar->argument >= kernel->n_arguments) {
+        if (scalar->argument < -2 || scalar->argument >= kernel->head.n_arguments) {
             return wrong("no such argument");
         }
         if (is_numpy) {
@@ -517,18 +486,14 @@ static PyObject *ReduceKernel_new(PyTypeObject *type, PyObject *args, PyObject *
         return NULL;
     }
     n_axes = count_of(axes, REDUCE_DIMS, "axes");
-    if (n_fallback < 0 || n_fallback > n_arguments || ndim < 1 || ndim > REDUCE_DIMS || n_axes < 1 || pieces < REDUCE_BLOCK || !PyCallable_Check(fallback)) {
-        PyErr_SetString(PyExc_ValueError, "ReduceKernel: axes, pieces or fallback");
+    if (ndim < 1 || ndim > REDUCE_DIMS || n_axes < 1 || pieces < REDUCE_BLOCK) {
+        PyErr_SetString(PyExc_ValueError, "ReduceKernel: axes or pieces");
         return NULL;
     }
     ReduceKernel *kernel = (ReduceKernel *)type->tp_alloc(type, 0);
     if (kernel == NULL) {
         return NULL;
     }
-    kernel->vectorcall = ReduceKernel_call;
-    kernel->fallback = Py_NewRef(fallback);
-    kernel->n_arguments = n_arguments;
-    kernel->n_fallback = n_fallback;
     kernel->ndim = ndim;
     kernel->n_axes = n_axes;
     for (int i = 0; i < n_axes; i++) {
@@ -550,9 +515,8 @@ static PyObject *ReduceKernel_new(PyTypeObject *type, PyObject *args, PyObject *
         kernel->is_plain = kernel->is_plain && axis < ndim && kernel->folds_axis[axis];
     }
     kernel->pieces = pieces;
-    kernel->checks_flags = (char)(checks_flags > 1 ? 2 : checks_flags != 0);
-    kernel->warns_here = (char)warns_here;
-    if (read_arguments(kernel, operands, scalars) < 0 || read_values(kernel, bigs, smalls, results) < 0 ||
+    if (kernel_head_init(&kernel->head, ReduceKernel_call, fallback, n_arguments, n_fallback, checks_flags, warns_here) < 0 ||
+        read_arguments(kernel, operands, scalars) < 0 || read_values(kernel, bigs, smalls, results) < 0 ||
         read_phases(kernel, phases) < 0) {
         wrong("arguments");
         Py_DECREF(kernel);
@@ -563,7 +527,7 @@ static PyObject *ReduceKernel_new(PyTypeObject *type, PyObject *args, PyObject *
 
 static int ReduceKernel_traverse(ReduceKernel *self, visitproc visit, void *arg)
 {
-    Py_VISIT(self->fallback);
+    Py_VISIT(self->head.fallback);
     for (int i = 0; i < REDUCE_PHASES; i++) {
         Py_VISIT(self->phases[i].big.owner);
         Py_VISIT(self->phases[i].small.owner);
@@ -573,12 +537,12 @@ static int ReduceKernel_traverse(ReduceKernel *self, visitproc visit, void *arg)
 
 static int ReduceKernel_clear(ReduceKernel *self)
 {
-    Py_CLEAR(self->fallback);
+    Py_CLEAR(self->head.fallback);
     for (int i = 0; i < REDUCE_PHASES; i++) {
         Py_CLEAR(self->phases[i].big.owner);
         Py_CLEAR(self->phases[i].small.owner);
     }
-    self->off = 1;
+    self->head.off = 1;
     return 0;
 }
 
@@ -602,16 +566,6 @@ static void ReduceKernel_dealloc(ReduceKernel *self)
     Py_TYPE(self)->tp_free((PyObject *)self);
 }
 
-static PyMemberDef ReduceKernel_members[] = {
-    {"calls", T_PYSSIZET, offsetof(ReduceKernel, calls), READONLY, "How often the kernel was asked."},
-    {"fell_back", T_PYSSIZET, offsetof(ReduceKernel, fell_back), READONLY,
-     "Of these, how often NumPy had to do it."},
-    {"off", T_BOOL, offsetof(ReduceKernel, off), READONLY, "Given up: NumPy does it always."},
-    {"fallback", T_OBJECT, offsetof(ReduceKernel, fallback), READONLY, "The same calls in NumPy."},
-    {"warns_here", T_BOOL, offsetof(ReduceKernel, warns_here), READONLY,
-     "Whether a warning of the fallback belongs to a frame whose warnings raise."},
-    {NULL}};
-
 static PyTypeObject ReduceKernel_Type = {
     PyVarObject_HEAD_INIT(NULL, 0)
     .tp_name = "bcjit._core.ReduceKernel",
@@ -623,8 +577,8 @@ static PyTypeObject ReduceKernel_Type = {
     .tp_traverse = (traverseproc)ReduceKernel_traverse,
     .tp_clear = (inquiry)ReduceKernel_clear,
     .tp_call = PyVectorcall_Call,
-    .tp_vectorcall_offset = offsetof(ReduceKernel, vectorcall),
-    .tp_members = ReduceKernel_members,
+    .tp_vectorcall_offset = offsetof(KernelHead, vectorcall),
+    .tp_members = bcjit_kernel_members,
 };
 
 int bcjit_reduce_init(PyObject *module)

@@ -94,20 +94,16 @@ typedef struct {
 } ReduceOperand;
 
 typedef struct {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
-    PyObject *fallback;
-    int n_arguments, n_fallback, ndim, n_axes;
+    KernelHead head;
+    int ndim, n_axes;
     bool folds_axis[REDUCE_DIMS], trailing; /* whether the last axis is folded */
     npy_intp pieces;                        /* in which NumPy folds a row */
     int n_operands, n_scalars, n_bigs, n_smalls, n_phases, n_results;
-    char checks_flags, warns_here, off;
     int first_axis;
     bool is_plain;                          /* no views, and the axes that are folded are neighbours */
     bool has_positions, keeps_dims;         /* results of these kinds */
     bool code_loops;                        /* the machine code calls some of NumPy's */
     bool loops;                             /* some of NumPy's run, whose flags may be those of the older unit */
-    Py_ssize_t calls, fell_back;
     double pace;                            /* nanoseconds of one thread for an element, as measured last; 0: not yet */
     ReduceOperand operands[REDUCE_OPERANDS];
     KernelScalar scalars[KERNEL_SCALARS];

@@ -111,20 +111,19 @@ static bool set_operand(ScanRun *run, int i, PyArrayObject *array, const npy_int
 
 /* ---- a call ---------------------------------------------------------------------------------- */
 
-static PyArrayObject *new_result(const ScanKernel *kernel, const ScanResult *result, npy_intp *shape, npy_intp total,
-                                 bool fortran)
+static PyObject *new_result(const ScanKernel *kernel, const ScanResult *result, npy_intp *shape, npy_intp total,
+                            bool fortran)
 {
     npy_intp reversed[KERNEL_DIMS];
     Py_INCREF(result->descr);
     if (result->flat) {
-        return (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, result->descr, 1, &total, NULL, NULL,
-                                                     0, NULL);
+        return PyArray_NewFromDescr(&PyArray_Type, result->descr, 1, &total, NULL, NULL, 0, NULL);
     }
     for (int axis = 0; axis < kernel->ndim; axis++) {
         reversed[axis] = shape[fortran ? kernel->ndim - 1 - axis : axis];
     }
-    return (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, result->descr, kernel->ndim, reversed, NULL,
-                                                 NULL, fortran ? NPY_ARRAY_F_CONTIGUOUS : 0, NULL);
+    return PyArray_NewFromDescr(&PyArray_Type, result->descr, kernel->ndim, reversed, NULL,
+                                NULL, fortran ? NPY_ARRAY_F_CONTIGUOUS : 0, NULL);
 }
 
 static size_t rounded(npy_intp size)
@@ -183,7 +182,7 @@ static bool read_operands(const ScanKernel *kernel, PyObject *const *args)
 }
 
 /* 1 done, 0 not what the kernel is for, -1 an error is set. */
-static int compute(const ScanKernel *kernel, PyObject *const *args, PyArrayObject **results)
+static int compute(const ScanKernel *kernel, PyObject *const *args, PyObject **results)
 {
     npy_intp shape[KERNEL_DIMS], ordered[KERNEL_DIMS];
     ScanRun run;
@@ -209,7 +208,7 @@ static int compute(const ScanKernel *kernel, PyObject *const *args, PyArrayObjec
     run.inner = PyArray_MultiplyList(ordered + behind, ndim - behind);
     npy_intp total = run.outer * run.length * run.inner;
     if (total == 0) {
-        return 0;
+        return KERNEL_EMPTY;
     }
     for (int i = 0; i < kernel->n_operands; i++) {
         PyArrayObject *array = (PyArrayObject *)args[kernel->operands[i].argument];
@@ -224,7 +223,7 @@ static int compute(const ScanKernel *kernel, PyObject *const *args, PyArrayObjec
         if (results[i] == NULL) {
             return -1;
         }
-        run.values[result->value] = PyArray_BYTES(results[i]);
+        run.values[result->value] = PyArray_BYTES((PyArrayObject *)results[i]);
     }
     size_t size = place_all(&run, NULL), got;
     char *memory = scratch_take(size + 64, &got);
@@ -239,57 +238,20 @@ static int compute(const ScanKernel *kernel, PyObject *const *args, PyArrayObjec
         PyEval_RestoreThread(saved);
     }
     scratch_give(memory, got);
-    if (PyErr_Occurred()) {                 /* a loop of NumPy's took the GIL to say so */
-        PyErr_Clear();
-        return 0;
-    }
-    if ((run.flags & KERNEL_INVALID) && kernel->checks_flags > 1) {
-        return 0;
-    }
-    if (run.flags != 0 && kernel->checks_flags) {
-        int matter = flags_matter(run.flags);
-        return matter < 0 ? -1 : !matter;
-    }
-    return 1;
+    return kernel_outcome(&kernel->head, run.flags);
 }
 
 static PyObject *ScanKernel_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     ScanKernel *kernel = (ScanKernel *)self;
-    PyArrayObject *results[SCAN_RESULTS] = {NULL};
-    size_t given = (size_t)PyVectorcall_NARGS(nargsf);
-    bool whole = kwnames == NULL && given == (size_t)kernel->n_arguments;
-    if (whole && !kernel->off) {
-        kernel->calls++;
-        int done = compute(kernel, args, results);
-        if (done > 0) {
-            if (kernel->n_results == 1) {
-                return (PyObject *)results[0];
-            }
-            PyObject *all = PyTuple_New(kernel->n_results);
-            for (int i = 0; i < kernel->n_results; i++) {
-                if (all == NULL) {
-                    Py_DECREF(results[i]);
-                }
-                else {
-                    PyTuple_SET_ITEM(all, i, (PyObject *)results[i]);
-                }
-            }
-            return all;
-        }
-        for (int i = 0; i < kernel->n_results; i++) {
-            Py_XDECREF(results[i]);
-        }
-        if (done < 0) {
-            return NULL;
-        }
-        kernel->fell_back++;
-        kernel->off = kernel_gives_up(kernel->fell_back, kernel->calls);
+    PyObject *results[SCAN_RESULTS] = {NULL};
+    if (!kernel_is_asked(&kernel->head, nargsf, kwnames)) {
+        return kernel_falls_back(&kernel->head, args, nargsf, kwnames);
     }
-    if (whole) {
-        given = (size_t)kernel->n_fallback;  /* the rest are sizes, which it reads itself */
-    }
-    return PyObject_Vectorcall(kernel->fallback, args, given, kwnames);
+    kernel->head.calls++;
+    int done = compute(kernel, args, results), n = kernel->n_results;
+    return done > 0 ? kernel_results(results, n, 0)
+                    : kernel_no_results(&kernel->head, done, results, n, args);
 }
 
 /* ---- from Python ----------------------------------------------------------------------------- */
@@ -414,7 +376,7 @@ static int read_arguments(ScanKernel *kernel, PyObject *operands, PyObject *scal
             return -1;
         }
         operand->itemsize = kernel_itemsize(operand->type);
-        if (operand->argument < 0 || operand->argument >= kernel->n_arguments) {
+        if (operand->argument < 0 || operand->argument >= kernel->head.n_arguments) {
             return wrong("no such argument");
         }
     }
@@ -425,7 +387,7 @@ static int read_arguments(ScanKernel *kernel, PyObject *operands, PyObject *scal
         if (!PyArg_ParseTuple(PyTuple_GET_ITEM(scalars, i), "iip", &scalar->argument, &scalar->type, &is_numpy)) {
             return -1;
         }
-        if (scalar->argument < 0 || scalar->argument >= kernel->n_arguments) {
+        if (scalar->argument < 0 || scalar->argument >= kernel->head.n_arguments) {
             return wrong("no such argument");
         }
         if (is_numpy) {
@@ -478,25 +440,19 @@ static PyObject *ScanKernel_new(PyTypeObject *type, PyObject *args, PyObject *kw
                                      &checks_flags, &warns_here, &copies)) {
         return NULL;
     }
-    if (n_fallback < 0 || n_fallback > n_arguments || ndim < 1 || ndim > KERNEL_DIMS || axis < -1 ||
-        axis >= ndim || !PyCallable_Check(fallback)) {
-        PyErr_SetString(PyExc_ValueError, "ScanKernel: axes or fallback");
+    if (ndim < 1 || ndim > KERNEL_DIMS || axis < -1 || axis >= ndim) {
+        PyErr_SetString(PyExc_ValueError, "ScanKernel: axes");
         return NULL;
     }
     ScanKernel *kernel = (ScanKernel *)type->tp_alloc(type, 0);
     if (kernel == NULL) {
         return NULL;
     }
-    kernel->vectorcall = ScanKernel_call;
-    kernel->fallback = Py_NewRef(fallback);
-    kernel->n_arguments = n_arguments;
-    kernel->n_fallback = n_fallback;
     kernel->ndim = ndim;
     kernel->axis = axis;
-    kernel->checks_flags = (char)(checks_flags > 1 ? 2 : checks_flags != 0);
-    kernel->warns_here = (char)warns_here;
-    kernel->copies = (char)copies;
-    if (read_arguments(kernel, operands, scalars) < 0 || read_values(kernel, values, results) < 0 ||
+    kernel->copies = copies;
+    if (kernel_head_init(&kernel->head, ScanKernel_call, fallback, n_arguments, n_fallback, checks_flags, warns_here) < 0 ||
+        read_arguments(kernel, operands, scalars) < 0 || read_values(kernel, values, results) < 0 ||
         read_phases(kernel, phases) < 0) {
         wrong("arguments");
         Py_DECREF(kernel);
@@ -507,7 +463,7 @@ static PyObject *ScanKernel_new(PyTypeObject *type, PyObject *args, PyObject *kw
 
 static int ScanKernel_traverse(ScanKernel *self, visitproc visit, void *arg)
 {
-    Py_VISIT(self->fallback);
+    Py_VISIT(self->head.fallback);
     for (int i = 0; i < SCAN_PHASES; i++) {
         Py_VISIT(self->phases[i].code.owner);
     }
@@ -516,11 +472,11 @@ static int ScanKernel_traverse(ScanKernel *self, visitproc visit, void *arg)
 
 static int ScanKernel_clear(ScanKernel *self)
 {
-    Py_CLEAR(self->fallback);
+    Py_CLEAR(self->head.fallback);
     for (int i = 0; i < SCAN_PHASES; i++) {
         Py_CLEAR(self->phases[i].code.owner);
     }
-    self->off = 1;
+    self->head.off = 1;
     return 0;
 }
 
@@ -540,16 +496,6 @@ static void ScanKernel_dealloc(ScanKernel *self)
     Py_TYPE(self)->tp_free((PyObject *)self);
 }
 
-static PyMemberDef ScanKernel_members[] = {
-    {"calls", T_PYSSIZET, offsetof(ScanKernel, calls), READONLY, "How often the kernel was asked."},
-    {"fell_back", T_PYSSIZET, offsetof(ScanKernel, fell_back), READONLY,
-     "Of these, how often NumPy had to do it."},
-    {"off", T_BOOL, offsetof(ScanKernel, off), READONLY, "Given up: NumPy does it always."},
-    {"fallback", T_OBJECT, offsetof(ScanKernel, fallback), READONLY, "The same calls in NumPy."},
-    {"warns_here", T_BOOL, offsetof(ScanKernel, warns_here), READONLY,
-     "Whether a warning of the fallback belongs to a frame whose warnings raise."},
-    {NULL}};
-
 static PyTypeObject ScanKernel_Type = {
     PyVarObject_HEAD_INIT(NULL, 0)
     .tp_name = "bcjit._core.ScanKernel",
@@ -561,8 +507,8 @@ static PyTypeObject ScanKernel_Type = {
     .tp_traverse = (traverseproc)ScanKernel_traverse,
     .tp_clear = (inquiry)ScanKernel_clear,
     .tp_call = PyVectorcall_Call,
-    .tp_vectorcall_offset = offsetof(ScanKernel, vectorcall),
-    .tp_members = ScanKernel_members,
+    .tp_vectorcall_offset = offsetof(KernelHead, vectorcall),
+    .tp_members = bcjit_kernel_members,
 };
 
 int bcjit_scan_init(PyObject *module)

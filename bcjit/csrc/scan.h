@@ -75,15 +75,11 @@ typedef struct {
 } ScanOperand;
 
 typedef struct {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
-    PyObject *fallback;
-    int n_arguments, n_fallback, ndim;
+    KernelHead head;
+    int ndim;
     int axis;                               /* -1: all elements in C order */
     int n_operands, n_scalars, n_values, n_phases, n_results;
-    char checks_flags, warns_here, copies, off;
-    bool has_code, has_loops;               /* of LLVM's; some of NumPy's are called there */
-    Py_ssize_t calls, fell_back;
+    bool copies, has_code, has_loops;               /* of LLVM's; some of NumPy's are called there */
     ScanOperand operands[SCAN_OPERANDS];
     KernelScalar scalars[KERNEL_SCALARS];
     ScanValue values[SCAN_VALUES];

@@ -255,7 +255,7 @@ class _Kernel:
             code.block, code.scratch, max(map(flags_that_count, program.items)),
             all(not node.can_fail or warns_here(node) for node in calls),
             to, len(group.handed), _layouts(group), MOST_ALONE if group.alone else 0,
-            tables=tuple(inputs.tables),
+            tables=tuple(inputs.tables), computes_numbers=program.computes_numbers,
         )  # fmt: skip
         return cls(graph, group, tuple(inputs.arguments), target, (code,))
 

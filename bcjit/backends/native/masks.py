@@ -93,7 +93,7 @@ def _put(graph: Graph, found: _Masked, origin: dict[Node, Node]) -> Compiled:
         code.loaded.address, code.loaded, not_done, len(inputs.arguments), 0,
         tuple(inputs.operand_rows), tuple(inputs.number_rows), (result.dtype.num,), loops_of(program),
         code.width, code.block, code.scratch, max(map(flags_that_count, program.items)), True,
-        to, 1, mask=mask,
+        to, 1, mask=mask, computes_numbers=program.computes_numbers,
     )  # fmt: skip
     done = graph.call(
         target, tuple(inputs.arguments), meta=ScalarMeta(bool), writes=(found.array,),

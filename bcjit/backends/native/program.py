@@ -72,6 +72,16 @@ class Program:
         return self.by_loop + fast
 
     @property
+    def computes_numbers(self) -> bool:
+        """Whether something is computed of numbers alone, of which NumPy may say something where there are no elements, too."""
+        alone: set[Item] = set()
+        for item in self.items:
+            operands = item.operands if isinstance(item, Apply) else ()
+            if isinstance(item, Number | Constant) or (operands and alone.issuperset(operands)):
+                alone.add(item)
+        return any(map(flags_that_count, alone))
+
+    @property
     def key(self) -> str:
         """The program as text."""
         names: dict[Item, str] = {}
