@@ -31,6 +31,7 @@ BACKEND = "native" if importlib.util.find_spec("llvmlite") else "fused"
 class JobFacts:
     """What a job showed."""
 
+    name: str
     graphs: int
     equal: bool
     plain_seconds: float
@@ -68,7 +69,20 @@ def run_job(function: Callable[..., object], calls: list[tuple[object, ...]]) ->
     print(
         f"plain {plain * 1e3:.2f} ms, compiled ({BACKEND}) {fast * 1e3:.2f} ms: {fast / plain:.3f} of plain"
     )
-    return JobFacts(len(compiled.graphs), all(same), plain, fast)
+    return JobFacts(function.__name__, len(compiled.graphs), all(same), plain, fast)
+
+
+def summary(jobs: list[JobFacts]) -> str:
+    """Return a line a job, below each other."""
+    lines = [
+        f"{'job':<14}{'graphs':>7}{'equal':>7}{'plain ms':>10}{'compiled ms':>13}{'times as fast':>15}"
+    ]
+    for job in jobs:
+        equal, plain, fast = "yes" if job.equal else "NO", job.plain_seconds, job.compiled_seconds
+        lines.append(
+            f"{job.name:<14}{job.graphs:>7}{equal:>7}{plain * 1e3:>10.2f}{fast * 1e3:>13.2f}{plain / fast:>15.2f}"
+        )
+    return "\n".join(lines)
 
 
 def title(text: str) -> None:
@@ -115,7 +129,10 @@ def main() -> list[JobFacts]:
     rested = run_job(
         heat_plate.rest_state, [(plate, 0.05), (plate[:40, :40], 0.2), (plate, 1000.0)]
     )
-    return [prices, filtered, spread, rested]
+    jobs = [prices, filtered, spread, rested]
+    title(f"all four, through {BACKEND}")
+    print(summary(jobs))
+    return jobs
 
 
 if __name__ == "__main__":
