@@ -220,9 +220,15 @@ def _sign(t: Text, operands: Sequence[Vector], dtypes: tuple[DType, ...]) -> Vec
     return found
 
 
+def _copied_sign(t: Text, operands: Sequence[Vector], dtypes: tuple[DType, ...]) -> Vector:
+    """Of what LLVM knows the sign of, or whose sign it finds not to be needed, it would compute nothing, and raise no flag."""
+    sized, signed = operands
+    return t.fence(_intrinsic("copysign")(t, (sized, t.fence(signed)), dtypes))
+
+
 def _heaviside(t: Text, operands: Sequence[Vector], dtypes: tuple[DType, ...]) -> Vector:
     """Source: NumPy ``npy_math_internal.h.src``: ``npy_heaviside``."""
-    (value, at_zero), dtype = operands, dtypes[0]
+    (value, at_zero), dtype = (operands[0], t.fence(operands[1])), dtypes[0]
     zero = t.constant(dtype.type(0))
     found = _ones_and_zeros(t, _compare(t, "oge", value, zero), dtype)
     found = _select(t, _compare(t, "oeq", value, zero), at_zero, found)
@@ -340,7 +346,7 @@ _RULES: Final[dict[str, dict[str, Rule]]] = {
     "bitwise_count": {"iu": _count_of_bits},
     "left_shift": {"iu": _shifted("shl")},
     "right_shift": {"iu": _shifted("shr")},
-    "copysign": {"f": _intrinsic("copysign")},
+    "copysign": {"f": _copied_sign},
     "bitwise_and": {"iu": _instruction("and"), "b": _logical("and")},
     "bitwise_or": {"iu": _instruction("or"), "b": _logical("or")},
     "bitwise_xor": {"iu": _instruction("xor"), "b": _logical("xor")},
