@@ -246,3 +246,29 @@ def test_numbers_warn_where_there_are_no_elements(name, char):
         for shape in (4, (2, 3), 0, (0, 3), (3, 0), 1):
             wanted = _ended(fn, np.ones(shape, char), k)
             assert _ended(compiled, np.ones(shape, char), k) == wanted, shape
+
+
+# What only gives a sign, or is only chosen where another number is zero.
+SIGNS = {
+    "copysign": lambda made, x: np.copysign(x, made),
+    "of_magnitude": lambda made, x: np.copysign(x, np.abs(made)),
+    "of_part": lambda made, x: np.copysign(x, np.modf(made)[0]),
+    "forgotten": lambda made, x: np.abs(np.copysign(x, made)),
+    "again": lambda made, x: np.copysign(np.copysign(x, made), x),
+    "positive_again": lambda made, x: np.copysign(np.copysign(x, made), np.abs(x)),
+    "narrow": lambda made, x: np.copysign(x.astype("e"), made.astype("e")),
+    "heaviside": lambda made, x: np.heaviside(x, made),
+}
+
+
+@pytest.mark.parametrize("fast", [False, True])
+@pytest.mark.parametrize("char", "dfe")
+@pytest.mark.parametrize("taken", SIGNS)
+def test_what_only_gives_a_sign_warns(taken, char, fast):
+    x, y, _ = operands(char)
+    for name, compute in COMPUTED.items():
+        fn = lambda x, y, compute=compute: SIGNS[taken](compute(x, y), x)
+        wanted = _told(fn, x, y)
+        made = _told(bcjit.compile(fn, backend=Native(smallest=1, fast=fast)), x, y)
+        assert made[2] == wanted[2], name
+        assert fast or made == wanted, name

@@ -186,3 +186,42 @@ def test_left_to_numpy():
 
     compiled = bcjit.compile(placed, backend=spy)
     assert said(compiled(X)) == said(placed(X))
+
+
+@pytest.mark.parametrize("smallest", [1, 2])
+def test_what_warns_behind_a_write_is_told_where_it_stands(smallest):
+    """The views that a kernel makes itself are needed by nothing that goes on there."""
+
+    def unread(x, y):
+        x *= 2
+        np.divmod(x[..., None], y[0])[1]
+
+    def one(x, y):
+        np.sqrt(x, out=x)
+        return np.divmod(x, y[::-1])[1]
+
+    def both(x, y):
+        x += 1
+        q, r = divmod(x[1:], y[:-1])
+        e = np.frexp(q[::-1])[1]
+        return q, r, e, x / y
+
+    def heard(function):
+        x, y = np.full(8, 3.0), np.zeros(8)
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            made = function(x, y)
+        told = [(one.category, str(one.message), one.lineno) for one in found]
+        return made if made is None else said(made), x.tobytes(), told
+
+    def raised(function):
+        x, y = np.full(8, 3.0), np.zeros(8)
+        with np.errstate(all="raise"), pytest.raises(FloatingPointError) as error:
+            function(x, y)
+        line = traceback.extract_tb(error.value.__traceback__)[-1].lineno
+        return str(error.value), line, x.tobytes()
+
+    for fn in (unread, one, both):
+        assert heard(fn)[2]
+        assert heard(bcjit.compile(fn, backend=Native(smallest))) == heard(fn)
+        assert raised(bcjit.compile(fn, backend=Native(smallest))) == raised(fn)

@@ -41,3 +41,33 @@ def test_every_size_gives_what_numpy_gives(fn, dtype):
             assert [(one.dtype, one.tobytes()) for one in found] == [
                 (one.dtype, one.tobytes()) for one in wanted
             ]
+
+
+ONE_ELEMENT = {
+    "product": lambda x, y: x * y,
+    "square": lambda x, y: np.square(x) + y,
+    "angle": lambda x, y: np.arctan2(x.real, y.real),
+    "sum": lambda x, y: (x * y).sum(axis=-1),
+    "folded": lambda x, y: x.sum(axis=0, keepdims=True) * y,
+    "running": lambda x, y: np.cumsum(x * y, axis=0),
+    "in place": lambda x, y: np.multiply(x, y, out=np.zeros(np.broadcast(x, y).shape, x.dtype)),
+}
+
+
+@pytest.mark.parametrize("char", "fdFD")
+@pytest.mark.parametrize("name", ONE_ELEMENT)
+def test_one_element_lies_as_numpys_loops_see_it(name, char):
+    """They go another way where strides are below 0, or are none."""
+    fn = ONE_ELEMENT[name]
+    random = np.random.default_rng(0)
+    compiled = {}
+    for _ in range(20):
+        values = (random.normal(size=6) + 1j * random.normal(size=6)).astype("D")
+        a = (values if np.dtype(char).kind == "c" else values.real).astype(char)
+        forms = a[:1], a[:1][::-1], a[::5][:1], a[::-3][:1], a[:1, None], a[None, ::-1][:, :1]
+        for x in forms:
+            for y in (a[1:2], a[1:2][::-1], a[1:2, None], a[None, 3:0:-2][:, :1]):
+                key = x.ndim, y.ndim
+                if key not in compiled:
+                    compiled[key] = bcjit.compile(fn, backend=Native(smallest=1))
+                assert compiled[key](x, y).tobytes() == fn(x, y).tobytes()

@@ -331,3 +331,23 @@ def test_exact_mode_leaves_contractions_to_numpy(kernels):
         same(bcjit.compile(function, backend=spy)(*operands), function(*operands))
     assert "multiply_add" not in "".join(text)
     assert "a @ b" in text[0]
+
+
+@pytest.mark.parametrize("backend", [NATIVE, FAST])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a, b: (a * a + b / b.sum()).sum(axis=1),
+        lambda a, b: (a * a + np.cumsum(b)).sum(axis=1),
+        lambda a, b: (a * a).sum(axis=0) + (a + b.max()).sum(axis=0),
+        lambda a, b: np.clip(a + 1, b / b.sum(axis=-1, keepdims=True), 3).sum(
+            axis=1, keepdims=True
+        ),
+    ],
+)
+def test_a_kernel_may_stand_between_a_sum_and_what_is_summed(function, backend):
+    a, b = arrays((3, 2, 64), (64,))
+    for one in ((a, abs(b) + 1), (abs(a), b * b + 1)):
+        for _ in range(2):
+            compiled = bcjit.compile(function, backend=backend)
+            np.testing.assert_array_equal(compiled(*one), function(*one))

@@ -231,8 +231,15 @@ def _starts(found: Capture) -> dict[Node, Node]:
                     start = node
                 starts[node] = start
                 if node.op is None and not _is_arithmetic(node):
-                    start = None  # a function that nothing is known of is not called again
+                    again = start is not node and _reads_a_result(node)
+                    start = start if again else None  # what nothing is known of is not called again
     return starts
+
+
+def _reads_a_result(node: Node) -> bool:
+    """Whether a call reads one of several results of a call of which something is known."""
+    of = node.args[0] if node.args else None
+    return isinstance(of, Node) and of.multi and of.op is not None and not of.has_effect
 
 
 def _is_arithmetic(node: Node) -> bool:

@@ -947,6 +947,12 @@ static int compute_alike(Kernel *kernel, PyObject *const *args, PyObject **resul
     }
     npy_intp total = 1;
     bool thin = false;
+    for (int i = 0; kernel->n_loops > 0 && ndim == 1 && PyArray_DIM(first, 0) == 1 && i < kernel->n_operands; i++) {
+        PyArrayObject *array = (PyArrayObject *)args[kernel->operands[i].argument];
+        if (PyArray_STRIDE(array, 0) != kernel->operands[i].itemsize) {
+            return 2;
+        }
+    }
     for (int axis = 0; axis < ndim; axis++) {
         total *= PyArray_DIM(first, axis);
         thin = thin || PyArray_DIM(first, axis) == 1;
@@ -1086,6 +1092,9 @@ static int compute(Kernel *kernel, PyObject *const *args, PyObject **results)
         }
     }
     run.total = PyArray_MultiplyList(shape, ndim);
+    if (run.total == 1 && kernel->n_loops > 0) {
+        return KERNEL_TOO_FEW;              /* NumPy's loops see strides of any size there, also below 0 */
+    }
     for (int i = 0; i < kernel->n_results; i++) {
         run.result_size[i] = kernel->results[i].itemsize;
         if (i == n_new) {
@@ -1099,7 +1108,7 @@ static int compute(Kernel *kernel, PyObject *const *args, PyObject **results)
     }
     if (run.total == 0) {
         if (kernel->computes_numbers) {
-            return KERNEL_EMPTY;
+            return KERNEL_TOO_FEW;
         }
         for (int i = 0; i < kernel->n_operands; i++) {
             if (PyArray_MultiplyList(views[i].dims, views[i].ndim) != 0) {

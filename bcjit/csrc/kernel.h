@@ -132,9 +132,9 @@ static inline bool kernel_is_asked(const KernelHead *head, size_t nargsf, PyObje
 int kernel_outcome(const KernelHead *head, unsigned int flags);
 /* The result, or a tuple of them, with a None for each call that is done; takes the references. One that is NULL has set an error. */
 PyObject *kernel_results(PyObject **results, int n, int n_done);
-/* There are no elements, and NumPy may have something to say all the same. */
-enum { KERNEL_EMPTY = -2 };
-/* Nothing was computed (done is 0 or KERNEL_EMPTY), or an error is set (-1): drops the results, some of which may be NULL, and asks NumPy. */
+/* There are none or one, of which NumPy may say, or compute, what it does not of more. */
+enum { KERNEL_TOO_FEW = -2 };
+/* Nothing was computed (done is 0 or KERNEL_TOO_FEW), or an error is set (-1): drops the results, some of which may be NULL, and asks NumPy. */
 PyObject *kernel_no_results(KernelHead *head, int done, PyObject **results, int n, PyObject *const *args);
 PyObject *kernel_falls_back(const KernelHead *head, PyObject *const *args, size_t nargsf, PyObject *kwnames);
 

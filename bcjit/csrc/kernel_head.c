@@ -94,7 +94,7 @@ PyObject *kernel_no_results(KernelHead *head, int done, PyObject **results, int 
     if (done == -1) {
         return NULL;
     }
-    if (done == KERNEL_EMPTY) {             /* says nothing about other calls */
+    if (done == KERNEL_TOO_FEW) {             /* says nothing about other calls */
         head->calls--;
     }
     else {

@@ -487,7 +487,7 @@ int bcjit_kernel_masked(Kernel *kernel, PyObject *const *args)
     npy_intp n = count_spans(&all, few);
     int done = n >= 0 && (lengths < 0 || lengths == n);
     if (done && n == 0 && kernel->computes_numbers) {
-        done = KERNEL_EMPTY;
+        done = KERNEL_TOO_FEW;
     }
     if (done > 0 && n > 0) {
         done = run_masked(&all, n, room);

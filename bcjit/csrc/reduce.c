@@ -158,7 +158,7 @@ static int compute(ReduceKernel *kernel, PyObject *const *args, PyObject **resul
             return 0;
         }
         if (PyArray_SIZE(array) == 0) {
-            return KERNEL_EMPTY;
+            return KERNEL_TOO_FEW;
         }
     }
     for (int i = 0; i < kernel->n_scalars; i++) {
@@ -168,8 +168,9 @@ static int compute(ReduceKernel *kernel, PyObject *const *args, PyObject **resul
         }
     }
     run.kernel = kernel;
-    if (!reduce_set_shapes(&run, args)) {
-        return 0;
+    int shaped = reduce_set_shapes(&run, args);
+    if (shaped <= 0) {
+        return shaped;
     }
     npy_intp total = run.outer * run.reduced * run.inner;
     for (int i = 0; i < kernel->n_scalars; i++) {

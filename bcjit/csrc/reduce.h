@@ -153,8 +153,8 @@ typedef struct {
     char scalars[KERNEL_SCALARS * KERNEL_SCALAR_SIZE];
 } ReduceRun;
 
-/* reduce_shapes.c: what the arrays are to a run; false: not what the kernel is for. */
-bool reduce_set_shapes(ReduceRun *run, PyObject *const *args);
+/* reduce_shapes.c: what the arrays are to a run. 1: done; 0 and KERNEL_TOO_FEW: not what the kernel is for. */
+int reduce_set_shapes(ReduceRun *run, PyObject *const *args);
 /* Where something is along some axes, the last of which goes fastest, after so many elements. `firsts` may be NULL. */
 static inline npy_intp reduce_offset(const npy_intp *dims, const npy_intp *strides, const npy_intp *firsts,
                                      int n, npy_intp at)

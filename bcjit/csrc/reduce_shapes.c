@@ -419,7 +419,22 @@ static bool is_slow(const ReduceRun *run)
     return run->segment < (kernel->n_phases == 1 && first->tree ? 64 : 8);
 }
 
-bool reduce_set_shapes(ReduceRun *run, PyObject *const *args)
+/* Whether NumPy's loops are to be called for one element alone: strides of any size are seen there, also below 0, and they look at them. */
+static bool is_one_for_loops(const ReduceRun *run)
+{
+    const ReduceKernel *kernel = run->kernel;
+    if (!kernel->code_loops || run->outer * run->inner > 1) {
+        return false;
+    }
+    bool found = run->reduced == 1;
+    for (int p = 0; p < kernel->n_phases; p++) {
+        const Code *small = &kernel->phases[p].small;
+        found = found || (small->loops != NULL && small->loops[0] != NULL);
+    }
+    return found;
+}
+
+static bool set_shapes(ReduceRun *run, PyObject *const *args)
 {
     if (set_alike(run, args)) {
         return true;
@@ -448,4 +463,12 @@ bool reduce_set_shapes(ReduceRun *run, PyObject *const *args)
         set_operand(run, i, &views[i], axes);
     }
     return !is_slow(run) && (run->inner > 1 || set_pieces(run));
+}
+
+int reduce_set_shapes(ReduceRun *run, PyObject *const *args)
+{
+    if (!set_shapes(run, args)) {
+        return 0;
+    }
+    return is_one_for_loops(run) ? KERNEL_TOO_FEW : 1;
 }

@@ -207,8 +207,8 @@ static int compute(const ScanKernel *kernel, PyObject *const *args, PyObject **r
     run.length = PyArray_MultiplyList(ordered + first, behind - first);
     run.inner = PyArray_MultiplyList(ordered + behind, ndim - behind);
     npy_intp total = run.outer * run.length * run.inner;
-    if (total == 0) {
-        return KERNEL_EMPTY;
+    if (total == 0 || (total == 1 && kernel->has_loops)) {
+        return KERNEL_TOO_FEW;              /* of one element NumPy's loops see strides of any size */
     }
     for (int i = 0; i < kernel->n_operands; i++) {
         PyArrayObject *array = (PyArrayObject *)args[kernel->operands[i].argument];

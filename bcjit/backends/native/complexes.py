@@ -173,13 +173,16 @@ def product_of(dtype: DType, name: str) -> str | None:
 
 @cache
 def turns(dtype: DType, name: str) -> bool:
-    """Whether NumPy multiplies complex numbers in another way, with other last bits, where they go backwards."""
+    """Whether NumPy multiplies complex numbers in another way, with other last bits, where they go backwards, or one is an array of no stride."""
     one, other = _factors(dtype)
     back, other_back = one[::-1].copy()[::-1], other[::-1].copy()[::-1]
     if name == "square":
         return not np.array_equal(np.square(back), np.square(one))
     pairs = ((back, other), (one, other_back), (back, other_back))
     expected = np.multiply(one, other)
+    single = [one[i : i + 1, None] * other[i : i + 1] for i in range(len(one))]
+    if not np.array_equal(np.concatenate(single).ravel(), expected):
+        return True
     return not all(np.array_equal(np.multiply(*pair), expected) for pair in pairs)
 
 

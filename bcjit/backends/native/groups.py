@@ -145,8 +145,10 @@ def _computed(
     items: dict[Node, Item] = {}
     shapes: dict[Node, tuple[DimLike, ...]] = {}
     inside: dict[Node, tuple[Node, ...]] = {}
+    there = set(run)
     for node in run:
-        if node in written_out:
+        # A kernel of other calls may stand between by now.
+        if node in written_out and there.issuperset(written_out[node].inside):
             items[node], inside[node] = written_out[node].item, written_out[node].inside
             shapes |= dict.fromkeys((node, *inside[node]), shape_of(node, equal))
     for node in run:

@@ -124,11 +124,11 @@ def _with_bits(opcode: str, mask: np.uint16) -> Rule:
 
 def _copied_sign(t: Text, operands: Sequence[Vector], _dtypes: tuple[DType, ...]) -> Vector:
     kind = t.type_of(_BITS)
-    size, sign = (_bits(t, one) for one in operands)
+    size, sign = _bits(t, operands[0]), _bits(t, t.fence(operands[1]))
     rest, bit = t.constant(~_SIGN), t.constant(_SIGN)
     size = t.make(_BITS, f"and {kind} {size.name}, {rest.name}")
     sign = t.make(_BITS, f"and {kind} {sign.name}, {bit.name}")
-    return _of_bits(t, f"or {kind} {size.name}, {sign.name}")
+    return t.fence(_of_bits(t, f"or {kind} {size.name}, {sign.name}"))
 
 
 def _sign_bit(t: Text, operands: Sequence[Vector], _dtypes: tuple[DType, ...]) -> Vector:

@@ -30,6 +30,7 @@ from bcjit.backends.native.scalars import (
 from bcjit.backends.native.views import Picked
 from bcjit.fx_graph import Node
 from bcjit.meta import ArrayMeta
+from bcjit.ops.scalar_functions import CLIP
 from bcjit.records import dataclass
 
 if TYPE_CHECKING:
@@ -210,6 +211,6 @@ def flags_that_count(item: Item) -> int:
         by = item.operands[1]
         known = isinstance(by, Constant) and by.dtype.kind in "iu" and int(by.value) not in (0, -1)
         return 0 if known else 2
-    if item.function is INVERSE:
+    if item.function is INVERSE or (item.function is CLIP and item.dtype.char in "fd"):
         return 2
     return int(item.function.can_fail(item.dtypes[0]))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -21,7 +22,7 @@ from bcjit.backends.native.gathers import GATHER, gather_rule
 from bcjit.backends.native.halves import half_rule
 from bcjit.backends.native.lanes import Lanes
 from bcjit.backends.native.part_rules import part_rule_of
-from bcjit.backends.native.scalars import INVERSE, MULTIPLY_ADD
+from bcjit.backends.native.scalars import BETWEEN, INVERSE, MULTIPLY_ADD
 from bcjit.backends.native.text import Text, Vector, element_type
 from bcjit.ops.scalar_functions import (
     CAST,
@@ -193,6 +194,7 @@ def _extreme(predicate: str) -> Rule:
 
 
 def _clipped(t: Text, operands: Sequence[Vector], dtypes: tuple[DType, ...]) -> Vector:
+    """Where limits are arrays, which of two zeros is taken is for NumPy to say: it looks whether they are repeated for some elements side by side."""
     value, low, high = operands
     pair = (dtypes[0],) * 3
     if dtypes[0].kind != "f":
@@ -200,7 +202,45 @@ def _clipped(t: Text, operands: Sequence[Vector], dtypes: tuple[DType, ...]) -> 
         raised = _intrinsic(f"{sign}max")(t, (value, low), pair)
         return _intrinsic(f"{sign}min")(t, (raised, high), pair)
     raised = _extreme("ogt")(t, (value, low), pair)
+    _invalid_where(t, _are_twins(t, value, low), dtypes[0])
+    _invalid_where(t, _are_twins(t, raised, high), dtypes[0])
     return _extreme("olt")(t, (raised, high), pair)
+
+
+def _are_twins(t: Text, one: Vector, other: Vector) -> Vector:
+    """Return where floats are equal, or both NaN, and have other bits."""
+    integer = np.dtype(f"i{one.dtype.itemsize}")
+    kind, target, flags = t.type_of(one.dtype), t.type_of(integer), (_BOOL,) * 3
+    bits = [t.make(integer, f"bitcast {kind} {each.name} to {target}") for each in (one, other)]
+    nans = [_compare(t, "uno", each, each) for each in (one, other)]
+    alike = (_instruction("and")(t, nans, flags), _compare(t, "oeq", one, other))
+    either = _instruction("or")(t, alike, flags)
+    return _instruction("and")(t, (either, _compare(t, "ne", *bits)), flags)
+
+
+def _invalid_where(t: Text, condition: Vector, dtype: DType) -> None:
+    """Raise the invalid flag where a condition holds for some element: then NumPy does it."""
+    beyond, zero = (t.constant(dtype.type(value)) for value in (np.inf, 0))
+    t.whole(_select(t, condition, beyond, zero), np.dtype(np.int32))
+
+
+def _between(t: Text, operands: Sequence[Vector], dtypes: tuple[DType, ...]) -> Vector:
+    """NumPy compares with numbers otherwise than with arrays (``clip.cpp``: ``_npy_clip_const_minmax_``): what is equal stays, and a limit that is NaN is taken."""
+    value, low, high = operands
+    pair = (dtypes[0],) * 3
+    if not _stays(dtypes[0]):
+        return _extreme("olt")(t, (_extreme("ogt")(t, (value, low), pair), high), pair)
+    found = _select(t, _compare(t, "olt", value, low), low, value)
+    found = _select(t, _compare(t, "ogt", found, high), high, found)
+    found = _select(t, _compare(t, "uno", high, high), high, found)
+    return _select(t, _compare(t, "uno", low, low), low, found)
+
+
+@cache
+def _stays(dtype: DType) -> bool:
+    """Whether this NumPy leaves a zero what it is where the limit is one of the other sign; it is tried."""
+    zeros = np.full(9, -0.0, dtype)
+    return bool(np.signbit(np.clip(zeros, dtype.type(0), dtype.type(1))).all())
 
 
 def _ones_and_zeros(t: Text, condition: Vector, dtype: DType) -> Vector:
@@ -220,9 +260,15 @@ def _sign(t: Text, operands: Sequence[Vector], dtypes: tuple[DType, ...]) -> Vec
     return found
 
 
+def _copied_sign(t: Text, operands: Sequence[Vector], dtypes: tuple[DType, ...]) -> Vector:
+    """Of what LLVM knows the sign of, or whose sign it finds not to be needed, it would compute nothing, and raise no flag."""
+    sized, signed = operands
+    return t.fence(_intrinsic("copysign")(t, (sized, t.fence(signed)), dtypes))
+
+
 def _heaviside(t: Text, operands: Sequence[Vector], dtypes: tuple[DType, ...]) -> Vector:
     """Source: NumPy ``npy_math_internal.h.src``: ``npy_heaviside``."""
-    (value, at_zero), dtype = operands, dtypes[0]
+    (value, at_zero), dtype = (operands[0], t.fence(operands[1])), dtypes[0]
     zero = t.constant(dtype.type(0))
     found = _ones_and_zeros(t, _compare(t, "oge", value, zero), dtype)
     found = _select(t, _compare(t, "oeq", value, zero), at_zero, found)
@@ -340,7 +386,7 @@ _RULES: Final[dict[str, dict[str, Rule]]] = {
     "bitwise_count": {"iu": _count_of_bits},
     "left_shift": {"iu": _shifted("shl")},
     "right_shift": {"iu": _shifted("shr")},
-    "copysign": {"f": _intrinsic("copysign")},
+    "copysign": {"f": _copied_sign},
     "bitwise_and": {"iu": _instruction("and"), "b": _logical("and")},
     "bitwise_or": {"iu": _instruction("or"), "b": _logical("or")},
     "bitwise_xor": {"iu": _instruction("xor"), "b": _logical("xor")},
@@ -356,6 +402,7 @@ _RULES: Final[dict[str, dict[str, Rule]]] = {
     "maximum": {"f": _extreme("ogt"), "i": _intrinsic("smax"), "u": _intrinsic("umax"), "b": _logical("or")},
     "minimum": {"f": _extreme("olt"), "i": _intrinsic("smin"), "u": _intrinsic("umin"), "b": _logical("and")},
     "clip": {"f": _clipped, "iu": _clipped},
+    "between": {"f": _between},
     "select": {"b": _where},
     "cast": {"biuf": _cast},
     **{name: {"fiu": division_rule(name)} for name in QUOTIENTS},
@@ -369,6 +416,7 @@ _OWN: Final = {
     "cast": CAST,
     "select": SELECT,
     "clip": CLIP,
+    "between": BETWEEN,
     "multiply_add": MULTIPLY_ADD,
     "inverse": INVERSE,
 }

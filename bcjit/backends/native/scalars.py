@@ -15,13 +15,15 @@ from bcjit.ops.scalar_functions import ScalarFunction
 from bcjit.records import dataclass
 
 __all__ = [
-    "INVERSE", "MULTIPLY_ADD", "Apply", "Constant", "DType", "Element", "Fold", "Item", "Leaf", "Number", "Running", "Spread", "Table", "in_order",
+    "BETWEEN", "INVERSE", "MULTIPLY_ADD", "Apply", "Constant", "DType", "Element", "Fold", "Item", "Leaf", "Number", "Running", "Spread", "Table", "in_order",
 ]  # fmt: skip
 
 DType: TypeAlias = "np.dtype[Any]"
 
 # ``a * b + c``, with one rounding where the processor has it: only where `fast` says so.
 MULTIPLY_ADD: Final = ScalarFunction("multiply_add", None, "")
+# np.clip of floats where both limits are numbers: another loop than for arrays.
+BETWEEN: Final = ScalarFunction("between", None, "biuf")
 # What to multiply by instead of dividing; where it is of no use it raises the invalid flag.
 INVERSE: Final = ScalarFunction("inverse", None, "")
 

@@ -13,7 +13,7 @@ from typing import Final, NoReturn, TypeGuard, cast
 
 import numpy as np
 
-from bcjit.backends.native.scalars import Apply, Constant, DType, Item, Leaf
+from bcjit.backends.native.scalars import BETWEEN, Apply, Constant, DType, Item, Leaf
 from bcjit.dims import Expr, ShapeEnv, Undecidable
 from bcjit.fx_graph import Node, NodeKind, map_operand
 from bcjit.meta import ArrayMeta, ScalarMeta
@@ -21,7 +21,7 @@ from bcjit.ops import OpDef, OpFailure
 from bcjit.ops.emitter import Basic, Broadcast, Operand, Range, Shape, Value, ViewMap
 from bcjit.ops.meta_emitter import MetaEmitter, MetaValue
 from bcjit.ops.opdef import declared
-from bcjit.ops.scalar_functions import CAST, SELECT, ScalarFunction
+from bcjit.ops.scalar_functions import CAST, CLIP, SELECT, ScalarFunction
 from bcjit.records import dataclass
 
 __all__ = ["NotElementwise", "Tracer", "copies", "expanded", "leaf_of", "number_of", "traced"]
@@ -189,6 +189,8 @@ class Tracer(MetaEmitter):
         """See `Emitter.map`."""
         if mask is not None or len(dtypes) != len(operands) + 1 or function.nout != 1:
             raise NotElementwise
+        if function is CLIP and dtypes[0].char in "fd" and all(map(_is_number, operands[1:])):
+            function = BETWEEN
         items = tuple(
             self.converted(operand, dtype) for operand, dtype in zip(operands, dtypes, strict=False)
         )
@@ -249,6 +251,10 @@ class Tracer(MetaEmitter):
     reduce = arg_reduce = scan = contract = concat = iota = sort = lib_call = draw = make = item = (
         _refuse
     )
+
+
+def _is_number(operand: Operand) -> bool:
+    return not isinstance(operand, _Traced) or operand.shape == ()
 
 
 def number_of(value: object, dtype: DType) -> Item:
