@@ -225,6 +225,30 @@ def test_a_call_within_one_of_its_own_is_no_sample(judged):
         assert compiled_countdown(np.ones(2), 5).tolist() == [6.0, 6.0]
 
 
+def test_a_call_of_what_is_being_tried_itself_is_no_sample(judged):
+    clock = judged(0, 0)
+
+    @bcjit.disable
+    def takes(code, compiled, plain):
+        clock.now += plain if sys._getframe(1).f_code is code else compiled
+
+    def part(x):
+        takes(part.__code__, 0.9 * MS, 1 * MS)
+        return x * 2
+
+    def whole(x):
+        takes(whole.__code__, 0.3 * MS, 0)
+        return part(x) + part(x) + part(x)
+
+    compiled = bcjit.compile(whole)
+    for _ in range(60):
+        assert compiled(np.ones(2)).tolist() == [6.0, 6.0]
+    # In each call one of the three at least is tried plain: 3.1 ms beside 3. Once that is over it takes 3.
+    (verdict,) = verdicts_of(compiled)
+    assert not verdict.plain
+    assert verdict.compiled_time == pytest.approx(3 * MS)
+
+
 @pytest.mark.parametrize(
     ("options", "on"),
     [({"backend": "eager"}, True), ({}, False), ({"fullgraph": True}, True)],

@@ -23,6 +23,7 @@ enum { COMPILED, PLAIN };                   /* what ran; what is to run */
 typedef struct {
     int turn;
     int samples[2];
+    int dropped;                            /* calls in which others were being tried */
     double best[2];                         /* seconds */
 } Times;
 
@@ -41,6 +42,8 @@ typedef struct Trial {
 } Trial;
 
 static Py_ssize_t captures;                 /* a call during which this changed has compiled something */
+
+static double tried;                        /* seconds of timed calls, but for those within timed ones */
 
 void bcjit_trial_captured(void) { captures++; }
 
@@ -117,6 +120,12 @@ static int in_turn(int turn)
     return parity;
 }
 
+/* Pairs of calls that settle a close case, for calls that take so long. */
+static int pairs_for(double seconds)
+{
+    return seconds >= 1e-3 ? 4 : seconds >= SHORT ? 6 : 16;
+}
+
 static bool is_settled(const Times *times)
 {
     int pairs = Py_MIN(times->samples[COMPILED], times->samples[PLAIN]);
@@ -125,10 +134,11 @@ static bool is_settled(const Times *times)
     }
     double least = Py_MIN(times->best[COMPILED], times->best[PLAIN]);
     double most = Py_MAX(times->best[COMPILED], times->best[PLAIN]);
-    if (least >= 1e-3) {
-        return pairs >= 4 || (pairs >= 2 && most >= 1.25 * least) || most >= 2.0 * least;
+    if (pairs >= pairs_for(least)) {
+        return true;
     }
-    return pairs >= (least >= SHORT ? 6 : 16) || (pairs >= 4 && most >= 1.5 * least);
+    return least >= 1e-3 ? (pairs >= 2 && most >= 1.25 * least) || most >= 2.0 * least
+                         : pairs >= 4 && most >= 1.5 * least;
 }
 
 static void decide(Range *range)
@@ -156,6 +166,18 @@ static void add_sample(Range *range, int ran, double seconds)
     if (is_settled(times)) {
         decide(range);
     }
+}
+
+/* Whether a call says nothing: what it called took some of its time, and ran as it did to be tried. Not for ever: what is
+ * called may be tried for long. */
+static bool is_dropped(Range *range, double seconds, double inner)
+{
+    if (inner <= 0.02 * seconds || range->decided
+        || range->times.dropped >= 2 * pairs_for(seconds)) {
+        return false;
+    }
+    range->times.dropped++;
+    return true;
 }
 
 /* ---- one call -------------------------------------------------------------------------------- */
@@ -210,6 +232,7 @@ static bool choose(Part *part, Entry *entry, PyObject *const *values, Py_ssize_t
     sample->range = (int)(range - trial->ranges);
     sample->ran = in_turn(range->times.turn++);
     sample->captures = captures;
+    sample->tried = tried;
     sample->work = work_time();
     sample->start = wall_time(sample->ran);
     return sample->ran == PLAIN;
@@ -233,7 +256,12 @@ void bcjit_trial_end(Sample *sample, bool returned)
         double seconds = wall_time(sample->ran) - sample->start;
         double work = work_time() - sample->work;
         seconds = seconds >= SHORT && work > 0.0 ? work : seconds;
-        add_sample(&sample->trial->ranges[sample->range], sample->ran, seconds);
+        Range *range = &sample->trial->ranges[sample->range];
+        double inner = tried - sample->tried;
+        tried = sample->tried + seconds;
+        if (!is_dropped(range, seconds, inner)) {
+            add_sample(range, sample->ran, seconds);
+        }
     }
 }
 
