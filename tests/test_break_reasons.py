@@ -396,6 +396,15 @@ def generator_of_pages():
     return module
 
 
+def test_a_built_in_method_that_was_read_before_a_break_is_named() -> None:
+    def collects(x, found):
+        found.append(print(end="") or x.sum())
+
+    explained = bcjit.explain(collects, vector(), [])
+    assert "BRK002 call of an unknown function" in str(explained)
+    assert ": the built-in append" in str(explained)
+
+
 def test_page_of_graph_breaks_is_what_the_table_gives() -> None:
     written = (DOCS / "graph_breaks.md").read_text(encoding="utf-8")
     assert written == generator_of_pages().graph_breaks(), (

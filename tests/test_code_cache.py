@@ -231,6 +231,57 @@ def test_callees_that_are_not_inlined_have_caches_of_their_own():
     assert all(not cache.entries for cache in compiled._caches)
 
 
+def test_a_recursion_is_compiled_once_however_deep_it_goes():
+    def descend(x, depth):
+        y = x * 2.0
+        print(end="")
+        return y if depth == 0 else descend(y, depth - 1) + x
+
+    compiled = bcjit.compile(descend)
+    for depth in (1, 2, 7, 12):
+        assert compiled(np.ones(2), depth).tolist() == descend(np.ones(2), depth).tolist()
+    (own,) = compiled._caches
+    assert len(own.parts) == 3
+    assert len(own.entries) == 4  # the part behind the print has one for each side
+
+
+def test_functions_that_call_each_other_are_compiled_once_whoever_calls_them():
+    def halve(x):
+        print(end="")
+        return x / 2.0 if x[0] < 1.0 else shrink(x)
+
+    def shrink(x):
+        print(end="")
+        return halve(x - 1.0) + 1.0
+
+    def both(x):
+        return halve(x) + shrink(x)
+
+    compiled = bcjit.compile(both)
+    for most in (1.0, 4.0, 9.0):
+        x = np.linspace(most, most + 1.0, 3)
+        assert compiled(x).tolist() == both(x).tolist()
+    assert len(compiled._caches) == 3
+    gone = [weakref.ref(part) for cache in compiled._caches for part in cache.parts.values()]
+    del compiled
+    gc.collect()
+    assert [part() for part in gone] == [None] * len(gone)
+
+
+def test_a_function_of_the_same_code_that_it_calls_has_its_own_variables():
+    def make(k, then):
+        def scaled(x):
+            print(end="")
+            return x * k if then is None else then(x) + k
+
+        return scaled
+
+    plain = make(2.0, make(3.0, make(5.0, None)))
+    compiled = bcjit.compile(plain)
+    for _ in range(3):
+        assert compiled(np.ones(2)).tolist() == plain(np.ones(2)).tolist() == [10.0, 10.0]
+
+
 def test_no_python_code_runs_when_what_is_known_of_code_is_dropped():
     """A signal could strike in it, and what its handler raises would be lost there."""
     graph_of = bcjit.compile(lambda x: x * 2.0, backend="eager")

@@ -58,6 +58,10 @@ class FunctionCompiler:
         For the capture.
     options
         Of the backend, which has said that it takes them.
+    family
+        The compilers of all functions that are compiled for one's sake, those that it calls and those that they call:
+        one for each function, whoever calls it, and itself again where it recurses. By the identity of the code, which
+        each holds: equal code objects may be of different files.
     """
 
     def __init__(
@@ -68,6 +72,7 @@ class FunctionCompiler:
         fullgraph: bool,
         settings: Settings,
         options: Mapping[str, object] = backends.NO_OPTIONS,
+        family: dict[int, FunctionCompiler] | None = None,
     ) -> None:
         self.code = code
         self.backend = backend
@@ -76,8 +81,8 @@ class FunctionCompiler:
         self.settings = settings
         self.options = options
         self.cache = CodeCache()
-        # By the identity of the code, which the compiler holds: equal code objects may be of different files.
-        self.callees: dict[int, FunctionCompiler] = {}
+        self.family = {id(code): self} if family is None else family
+        self.callees = 0  # that were made for this function
         self.generation = 0  # counts resets, for captures that began before one
         self.listing: Listing | None = None  # held for all parts, so that the code is decoded once
         self.refusal = refusal(code)
@@ -87,13 +92,14 @@ class FunctionCompiler:
     # ------------------------------------------------------------------ the function as a whole
     def for_callee(self, code: CodeType) -> FunctionCompiler | None:
         """Return the compiler of a function that this one calls, with the same options; None beyond a limit."""
-        found = self.callees.get(id(code))
-        if found is None and len(self.callees) < config.part_limit:
+        found = self.family.get(id(code))
+        if found is None and self.callees < config.part_limit:
+            self.callees += 1
             made = FunctionCompiler(
                 code, self.backend, fullgraph=self.fullgraph, settings=self.settings,
-                options=self.options,
+                options=self.options, family=self.family,
             )  # fmt: skip
-            found = self.callees.setdefault(id(code), made)
+            found = self.family.setdefault(id(code), made)
         return found
 
     def fresh(self) -> FunctionCompiler:
@@ -104,22 +110,18 @@ class FunctionCompiler:
         )
 
     def caches(self) -> list[CodeCache]:
-        """Return the caches of this function and of those it calls."""
-        found = {id(self): self}
-        queue = [self]
-        while queue:
-            for callee in tuple(queue.pop(0).callees.values()):
-                if id(callee) not in found:
-                    found[id(callee)] = callee
-                    queue.append(callee)
-        return [compiler.cache for compiler in found.values()]
+        """Return the caches of this function and of those compiled for its sake."""
+        return [compiler.cache for compiler in tuple(self.family.values())]
 
     def reset(self) -> None:
-        """Forget what was compiled; refusals stay."""
+        """Forget what was compiled of the whole family; refusals stay."""
+        # The family stays: parts may be running, and are found again through their code.
+        for compiler in tuple(self.family.values()):
+            compiler.forget()
+
+    def forget(self) -> None:
+        """Forget what was compiled of this function alone."""
         self.generation += 1
-        # The callees stay: their parts may be running, and are found again through their code.
-        for callee in tuple(self.callees.values()):
-            callee.reset()
         self.cache.clear()
         for part in tuple(self.cache.parts.values()):
             part.on_miss = self.on_miss
@@ -132,10 +134,14 @@ class FunctionCompiler:
             self.refuse(self.first, why.reason, why.context, why.line)
 
     def close(self) -> None:
-        """Let go of everything: the compiled function is gone."""
-        for callee in tuple(self.callees.values()):
-            callee.close()
-        self.callees.clear()
+        """Let go of everything, the family's too: the compiled function is gone."""
+        family = tuple(self.family.values())
+        self.family.clear()
+        for compiler in family:
+            compiler.let_go()
+
+    def let_go(self) -> None:
+        """Let go of everything of this function alone."""
         self.listing = None
         for part in (self.first, *tuple(self.cache.parts.values())):
             part.on_miss = None  # a method of this object: a cycle

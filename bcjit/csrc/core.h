@@ -130,6 +130,7 @@ typedef struct {                            /* a call that may be timed */
     int range;
     int ran;
     Py_ssize_t captures;
+    double tried;
     double start;
     double work;
 } Sample;

@@ -45,7 +45,7 @@ _ROWS: Final = (
         "call that cannot be inlined",
         f"The callee holds something that cannot be captured as part of its caller. {_NEXT} The callee is captured by "
         "itself.",
-        "Where it is the end of a with block (np.errstate, for instance), put the block around the call of the compiled function.",
+        "What keeps it apart stands in brackets, and its own hint with the part that is cut there. A with block (np.errstate, for instance) can be put around the call of the compiled function.",
     ),
     BreakReason(
         "BRK007",

@@ -146,6 +146,8 @@ def _call_instance(
     bound = bind_call(vm, function)
     if bound is not None:
         return call(vm, bound, args, kwargs)
+    if isinstance(function.obj, types.BuiltinFunctionType):
+        break_graph(because.UNKNOWN_CALL, f"the built-in {function.obj.__name__}")
     return break_graph(because.UNKNOWN_CALL, f"an object of type {describe(function)}")
 
 
