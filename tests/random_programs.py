@@ -409,7 +409,7 @@ _STATEMENTS = (
     "{x} /= z - z", "{g}.shuffle({x})", "print('z', z)", "{d}", "box.value = {g2}", "box.count += 1",
     "held['a'] = {g2}", "np.random.seed(len({x}))", "{g2} = np.random.default_rng(3)", "items.append({d})",
     "{x} = helper({d}, z)", "{x}[0] = {n}", "{x}[1:] *= 1e300", "{x}.reshape(7)", "y = x", "x = x[::-1]",
-    "items.append(a is b)", "{g2}.standard_normal(out={x})", "z = [{n} for _ in range(2)][1]",
+    "items.append(a is b)", "{g2}.standard_normal(out=np.asarray({x}))", "z = [{n} for _ in range(2)][1]",
 )  # fmt: skip
 _BLOCKS = (
     "if {x}.sum() > z:\n    {t}\nelse:\n    {t}", "for k in range(3):\n    {t}\n    {t}", "if z < 0.5:\n    {t}",

@@ -22,7 +22,7 @@ from bcjit.ops.operands import BOOL, is_array
 from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import ScalarFunction, row
 
-__all__ = ["operator_spellings"]
+__all__ = ["POWERS", "operator_spellings"]
 
 example = Samplers("elementwise")
 
@@ -70,6 +70,7 @@ def _inplace_operator(function: ScalarFunction, e: Emitter, x: Operand, y: Opera
     return apply(e, *_fast_power(e, function, x, y), out=x)[0]
 
 
+POWERS: Final = frozenset({operator.pow, builtins.pow, operator.ipow})
 # ``array ** constant`` calls another ufunc (NumPy number.c: fast_scalar_power).
 _FAST_POWERS: Final[dict[tuple[type, object], str]] = {
     (int, 2): "square",

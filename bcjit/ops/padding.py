@@ -53,6 +53,8 @@ def pad(
     widths = [_width(e, pair) for pair in _pairs(pad_width, len(value.shape))]
     if not value.shape:
         _width(e, *_pairs(pad_width, 1))
+        for given in kwargs.values():
+            _pairs(given, 1)
         return copy(e, value)  # nothing to go through, but a new array all the same
     shape: Shape = tuple(
         left + dim + right for dim, (left, right) in zip(value.shape, widths, strict=True)

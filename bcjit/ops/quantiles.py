@@ -114,6 +114,8 @@ def _quantile(
         raise Unsupported("method is not a constant")
     # A Python number is weak; a NumPy scalar is not, and NumPy tells them apart.
     quantiles = q if e.is_value(q) or e.weak_type(q) is not None else e.array(q)
+    if e.weak_type(q) is complex or (e.is_value(quantiles) and quantiles.dtype.kind == "c"):
+        raise Unsupported("of complex quantiles NumPy warns")
     options: dict[str, object] = {"axis": axis, "method": method, "keepdims": keep}
     before = quantiles.shape if e.is_value(quantiles) else ()
     shape = (*before, *_kept(value, axes, keepdims=keep))
@@ -122,6 +124,8 @@ def _quantile(
     if weights is not None:
         if not is_array(e, weights):
             raise Unsupported("weights is not an array")
+        if e.array(weights).dtype.kind == "c":
+            raise Unsupported("of complex weights NumPy warns")
         operands, function = (*operands, weights), partial(weighted, function)
     result = _result(e, function, operands, options, shape)
     alone = not before and not _kept(value, axes, keepdims=False)

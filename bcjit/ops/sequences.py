@@ -198,7 +198,7 @@ def _inexact_type(e: Emitter, start: Operand, stop: Operand) -> DType:
     operands: list[object] = []
     for operand in (start, stop):
         weak = e.weak_type(operand)
-        operands.append(operand.dtype if e.is_value(operand) else weak(0) if weak else 0)
+        operands.append(e.array(operand).dtype if weak is None else weak(0))
     return np.result_type(*operands, 0.0)  # type: ignore[arg-type]
 
 

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from bcjit.dims import Relation
 from bcjit.ops.emitter import DType, Emitter, Operand, Shape, Value
 from bcjit.ops.named_tuples import UniqueAllResult, UniqueCountsResult, UniqueInverseResult
 from bcjit.ops.opdef import Unsupported, WouldRaise
-from bcjit.ops.operands import BOOL, FLOAT64, INTP, axis_index, constant, is_array
+from bcjit.ops.operands import BOOL, FLOAT64, INTP, axis_index, constant, expect, is_array
 from bcjit.ops.samples import Samplers
 from bcjit.ops.spell import functions
 from bcjit.ops.table import Rows
@@ -173,6 +174,8 @@ def bincount(e: Emitter, x: Operand, /, weights: Operand = None, minlength: Oper
     weight = e.array(weights)
     if not np.can_cast(weight.dtype, FLOAT64, "safe"):
         raise Unsupported("weights that are not safely cast to float64")
+    if not expect(e, Relation("!=", value.shape[0], 0)):
+        raise Unsupported("of nothing the weights are not looked at")
     result = ((e.unknown("bins"),), FLOAT64)
     return e.lib_call(np.bincount, (value, weight), options, [result])[0]
 

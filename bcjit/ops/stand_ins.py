@@ -51,5 +51,5 @@ def answer(
             return function(*args, **options)
     except TypeError as error:
         raise WouldRaise(str(error)) from None
-    except (ValueError, IndexError, ArithmeticError) as error:
+    except (ValueError, IndexError, ArithmeticError, Warning) as error:
         raise Unsupported(str(error)) from None

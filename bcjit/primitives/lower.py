@@ -14,6 +14,7 @@ from bcjit.meta import ArrayMeta, Meta, ScalarMeta
 from bcjit.ops import OpDef, Unsupported, WouldRaise
 from bcjit.ops.meta_emitter import MetaValue
 from bcjit.ops.opdef import declared
+from bcjit.ops.operators import POWERS
 from bcjit.primitives.emitter import GraphEmitter
 from bcjit.primitives.versions import CannotLower, Stored, data_size
 from bcjit.records import dataclass
@@ -186,6 +187,8 @@ class _Lowering:
         kwargs = {key: self._operand(arg) for key, arg in node.kwargs.items()}
         if node.op is None:
             self.values[node] = self._number(node, args, kwargs)
+        elif _is_open_power(node):
+            raise CannotLower("which function a power is depends on the exponent", node.name)
         elif _warns(node):
             raise CannotLower("NumPy warns of how the call is made", node.name)
         elif _is_integer_arithmetic(node):
@@ -316,6 +319,18 @@ def _warns(node: Node) -> bool:
     metas = [written.meta[0] for written in node.writes]
     return "where" in node.kwargs and any(
         isinstance(meta, ArrayMeta) and meta.dtype.kind == "c" for meta in metas
+    )
+
+
+def _is_open_power(node: Node) -> bool:
+    """Whether the exponent is a number that is not known, and NumPy has other functions, with other last bits, for some."""
+    if node.target not in POWERS or not isinstance(node.args[0], Node):
+        return False
+    base, exponent = node.args[0].meta[0], node.args[1]
+    if not isinstance(base, ArrayMeta) or not (base.dtype.kind == "c" or base.dtype.char == "e"):
+        return False
+    return isinstance(exponent, Expr) or (
+        isinstance(exponent, Node) and isinstance(exponent.meta[0], ScalarMeta)
     )
 
 

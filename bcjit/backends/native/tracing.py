@@ -21,6 +21,7 @@ from bcjit.ops import OpDef, OpFailure
 from bcjit.ops.emitter import Basic, Broadcast, Operand, Range, Shape, Value, ViewMap
 from bcjit.ops.meta_emitter import MetaEmitter, MetaValue
 from bcjit.ops.opdef import declared
+from bcjit.ops.operators import POWERS
 from bcjit.ops.scalar_functions import CAST, CLIP, SELECT, ScalarFunction
 from bcjit.records import dataclass
 
@@ -91,9 +92,6 @@ def leaf_of(node: Node) -> _Traced | _Weak:
     raise NotElementwise
 
 
-_POWERS: Final = frozenset({operator.pow, builtins.pow, operator.ipow})
-
-
 def traced(node: Node) -> Item | None:
     """Return how an element of a call's result is computed from elements of its operands, as `Leaf`; None where that is not what it does."""
     if not _may_be(node):
@@ -140,8 +138,10 @@ def _may_be(node: Node) -> bool:
         return len(node.args) == target.nin and node.kwargs.keys() <= {"dtype"}
     if meta.dtype.kind == "c" and target is operator.mul and (node.temporaries or (0, 1))[1]:
         return False  # NumPy may swap the operands, which shows in the last bits: see `elision`
-    if target in _POWERS and any(isinstance(arg, Node) for arg in node.args[1:]):
+    if target in POWERS and any(isinstance(arg, Node) for arg in node.args[1:]):
         return False  # which ufunc it is depends on the exponent's value
+    if target in POWERS and meta.dtype.kind == "c" and isinstance(node.args[1], Expr):
+        return False  # of real numbers all give the same
     if getattr(target, "__module__", "") == "_operator" or target in (builtins.abs, builtins.pow):
         return target is not operator.getitem and not node.kwargs
     if target not in _FUNCTIONS or len(node.args) > _MOST_ARGUMENTS.get(target, 9):

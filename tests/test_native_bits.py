@@ -1,4 +1,4 @@
-"""Which of two zeros ``np.clip`` takes: NumPy says one thing of limits that are numbers, another of arrays, and of those that it repeats now this, now that."""
+"""Bits that are easily lost: which of two zeros ``np.clip`` takes, by numbers or arrays as limits; powers by numbers that are not known."""
 
 from __future__ import annotations
 
@@ -50,3 +50,16 @@ def test_zeros_keep_or_lose_their_signs_as_in_numpy(name, char):
                 wanted, made = fn(*given), compiled(*given)
                 assert made.dtype == wanted.dtype
                 assert made.tobytes() == wanted.tobytes(), (shape, repeated)
+
+
+@pytest.mark.parametrize("char", "efdFD")
+@pytest.mark.parametrize("k", [-1, 0, 1, 2, 3, 0.5, -1.0, 2.0, 2.5])
+def test_powers_by_a_number_that_is_not_known_are_the_operators(char, k):
+    x = np.linspace(0.25, 40, 160).astype(char)
+    if char in "FD":
+        x[::2] += 1j * x[::-2]
+    alone, within = lambda x, k: x**k, lambda x, k: (x**k) / 2 - x
+    for fn in (alone, within):
+        compiled = bcjit.compile(fn, backend=Native(smallest=1))
+        for _ in range(2):
+            assert compiled(x, k).tobytes() == fn(x, k).tobytes()
