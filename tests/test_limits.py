@@ -192,7 +192,7 @@ HINTS = [
     (guard("IDENTITY", GLOBAL_LEN, Identity(len)), "hand helper in as an argument"),
     (guard("EQUALS", X, "a"), "decide by x before the call"),
     (guard("EQUALS", X, 3), "use x in arithmetic only"),
-    (guard("EQUALS", step("LENGTH", X), 3), "hand in x with one length"),
+    (guard("EQUALS", step("LENGTH", X), 3), "keep x at one length"),
     (guard("EQUALS", step("SHAPE", X, 0), 3), "without dynamic=False"),
     (guard("ARRAY", X, (np.dtype("f8"), 1)), "x to one dtype"),
     (guard("ABSENT", X, "k"), "let x have 'k' always or never"),

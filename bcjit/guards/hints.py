@@ -17,7 +17,7 @@ def _equals(guard: Guard) -> str:
     if guard.source.kind is SourceKind.LENGTH:
         whole = named(cast("Source", guard.source.base))
         return (
-            f"hand in {whole} with one length, or as one array: each length of it is compiled for"
+            f"keep {whole} at one length, or make it one array: each length of it is compiled for"
         )
     if guard.source.kind is SourceKind.SHAPE:
         return f"compile without dynamic=False: with it each {subject} is compiled for"

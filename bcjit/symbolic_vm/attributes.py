@@ -221,7 +221,7 @@ def _module_attribute(vm: Machine, value: Known, module: types.ModuleType, name:
     if found is MISSING:
         what = f"module {namespace.get('__name__')}.{name}"
         if "__getattr__" in namespace:
-            what += ", which the module looks for in code of its own (the first use of numpy.random in a process imports it)"
+            what += f", which the module looks for in code of its own (a first use of {what.removeprefix('module ')} may import it)"
         return break_graph(because.ATTRIBUTE, what)
     return vm.present(Source(SourceKind.MODULE_ATTR, name, value.source), found)
 

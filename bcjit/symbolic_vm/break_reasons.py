@@ -69,7 +69,7 @@ _ROWS: Final = (
         "BRK010",
         "attribute that cannot be read without running code",
         f"Reading this attribute may run code of the program. {_NEXT}",
-        "Read it into a local variable before the array work; import modules of packages (import numpy.random) at the top of the file.",
+        "Read it into a local variable before the array work; where it is a module of a package, import it at the top of the file (import numpy.random).",
     ),
     BreakReason(
         "BRK011",

@@ -559,8 +559,11 @@ def _node(value: SymValue, vm: Machine) -> Node:
 
 def no_rule(context: str, *values: SymValue) -> NoReturn:
     """Break where these values have no rule, saying so if one is an array that is not a plain numeric one."""
-    special = any(isinstance(v, SymInstance) and issubclass(v.pytype, np.ndarray) for v in values)
-    break_graph(because.NOT_NUMERIC if special else because.NO_RULE, context)
+    for value in values:
+        if isinstance(value, SymInstance) and issubclass(value.pytype, np.ndarray):
+            kind = str(value.obj.dtype) if type(value.obj) is np.ndarray else ""
+            break_graph(because.NOT_NUMERIC, f"{context}, dtype {kind:.60}" if kind else context)
+    break_graph(because.NO_RULE, context)
 
 
 def _spelling(target: Callable[..., object]) -> str:
