@@ -146,7 +146,7 @@ def _call_instance(
     bound = bind_call(vm, function)
     if bound is not None:
         return call(vm, bound, args, kwargs)
-    if isinstance(function.obj, types.BuiltinFunctionType):
+    if function.pytype is types.BuiltinFunctionType:
         break_graph(because.UNKNOWN_CALL, f"the built-in {function.obj.__name__}")
     return break_graph(because.UNKNOWN_CALL, f"an object of type {describe(function)}")
 
