@@ -23,6 +23,7 @@ __all__ = [
     "MESHES_ARE_A_TUPLE",
     "NORM_OF_NOTHING_IS_ZERO",
     "OUT_TAKES_ELLIPSIS",
+    "POWER_IS_OPERATOR",
     "POWER_READS_SCALARS",
     "RFFTN_FROM_THE_LAST",
     "ROUND_COPIES_INTS",
@@ -56,6 +57,11 @@ with warnings.catch_warnings():
     FLOAT64_TAKES_ONE_ELEMENT: Final = not isinstance(np.float64(_INTS), np.ndarray)
 # meshgrid gives open grids that are not copied in a tuple, not in a list.
 MESHES_ARE_A_TUPLE: Final = isinstance(np.meshgrid(0, copy=False, sparse=True), tuple)
+_BASES: Final = [np.linspace(0.25, 40, 400, dtype=dtype) for dtype in (np.float32, np.float64)]
+# Whether np.power of real numbers gives what ``x ** k`` gives, which is np.reciprocal or np.square for some k.
+POWER_IS_OPERATOR: Final = all(
+    np.array_equal(np.power(x, x.dtype.type(k)), x**k) for x in _BASES for k in (-1, 2)
+)
 # ``array ** exponent`` looks at the value of a NumPy scalar or 0-d array, on which the dtype then depends.
 POWER_READS_SCALARS: Final = (np.ones(1, np.float16) ** np.int16(1)).dtype == np.float16
 # Rounding integers to integers gives a copy, not the array itself.

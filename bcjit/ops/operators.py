@@ -15,14 +15,14 @@ from typing import Final
 import numpy as np
 
 from bcjit.ops.elementwise import apply, unwrap
-from bcjit.ops.emitter import Emitter, Operand
-from bcjit.ops.numpy_facts import POWER_READS_SCALARS
+from bcjit.ops.emitter import DType, Emitter, Operand
+from bcjit.ops.numpy_facts import POWER_IS_OPERATOR, POWER_READS_SCALARS
 from bcjit.ops.opdef import Spelling, Unsupported
 from bcjit.ops.operands import BOOL, is_array
 from bcjit.ops.samples import Samplers
 from bcjit.ops.scalar_functions import ScalarFunction, row
 
-__all__ = ["POWERS", "operator_spellings"]
+__all__ = ["POWERS", "operator_spellings", "power_is_open"]
 
 example = Samplers("elementwise")
 
@@ -77,6 +77,13 @@ _FAST_POWERS: Final[dict[tuple[type, object], str]] = {
     (int, -1): "reciprocal",
     (float, 0.5): "sqrt",
 }
+
+
+def power_is_open(dtype: DType) -> bool:
+    """Whether ``array ** number`` is another function, with other last bits, for some numbers."""
+    return dtype.kind == "c" or (
+        dtype.kind == "f" and (dtype.char not in "fd" or not POWER_IS_OPERATOR)
+    )
 
 
 def _fast_power(

@@ -14,7 +14,7 @@ from bcjit.meta import ArrayMeta, Meta, ScalarMeta
 from bcjit.ops import OpDef, Unsupported, WouldRaise
 from bcjit.ops.meta_emitter import MetaValue
 from bcjit.ops.opdef import declared
-from bcjit.ops.operators import POWERS
+from bcjit.ops.operators import POWERS, power_is_open
 from bcjit.primitives.emitter import GraphEmitter
 from bcjit.primitives.versions import CannotLower, Stored, data_size
 from bcjit.records import dataclass
@@ -327,7 +327,7 @@ def _is_open_power(node: Node) -> bool:
     if node.target not in POWERS or not isinstance(node.args[0], Node):
         return False
     base, exponent = node.args[0].meta[0], node.args[1]
-    if not isinstance(base, ArrayMeta) or not (base.dtype.kind == "c" or base.dtype.char == "e"):
+    if not isinstance(base, ArrayMeta) or not power_is_open(base.dtype):
         return False
     return isinstance(exponent, Expr) or (
         isinstance(exponent, Node) and isinstance(exponent.meta[0], ScalarMeta)

@@ -11,7 +11,7 @@ import inspect
 import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn, cast
 
 import numpy as np
 
@@ -147,7 +147,8 @@ def _call_instance(
     if bound is not None:
         return call(vm, bound, args, kwargs)
     if function.pytype is types.BuiltinFunctionType:
-        break_graph(because.UNKNOWN_CALL, f"the built-in {function.obj.__name__}")
+        built_in = cast("types.BuiltinFunctionType", function.obj)
+        break_graph(because.UNKNOWN_CALL, f"the built-in {built_in.__name__}")
     return break_graph(because.UNKNOWN_CALL, f"an object of type {describe(function)}")
 
 

@@ -21,7 +21,7 @@ from bcjit.ops import OpDef, OpFailure
 from bcjit.ops.emitter import Basic, Broadcast, Operand, Range, Shape, Value, ViewMap
 from bcjit.ops.meta_emitter import MetaEmitter, MetaValue
 from bcjit.ops.opdef import declared
-from bcjit.ops.operators import POWERS
+from bcjit.ops.operators import POWERS, power_is_open
 from bcjit.ops.scalar_functions import CAST, CLIP, SELECT, ScalarFunction
 from bcjit.records import dataclass
 
@@ -140,8 +140,8 @@ def _may_be(node: Node) -> bool:
         return False  # NumPy may swap the operands, which shows in the last bits: see `elision`
     if target in POWERS and any(isinstance(arg, Node) for arg in node.args[1:]):
         return False  # which ufunc it is depends on the exponent's value
-    if target in POWERS and meta.dtype.kind == "c" and isinstance(node.args[1], Expr):
-        return False  # of real numbers all give the same
+    if target in POWERS and power_is_open(meta.dtype) and isinstance(node.args[1], Expr):
+        return False
     if getattr(target, "__module__", "") == "_operator" or target in (builtins.abs, builtins.pow):
         return target is not operator.getitem and not node.kwargs
     if target not in _FUNCTIONS or len(node.args) > _MOST_ARGUMENTS.get(target, 9):
