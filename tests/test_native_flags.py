@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from conftest import FULL
 
 import bcjit
 from bcjit.backends.choice import has_llvm
@@ -146,7 +147,7 @@ ZERO_OF = {
 }
 
 
-@pytest.mark.parametrize("char", "iBl")
+@pytest.mark.parametrize("char", "iBl" if FULL else "lB")
 @pytest.mark.parametrize("known", KNOWN)
 def test_what_llvm_knows_of_integers_warns(known, char):
     x = np.arange(1, 71).astype(char)
@@ -158,7 +159,7 @@ def test_what_llvm_knows_of_integers_warns(known, char):
         assert _told(bcjit.compile(fn, backend=Native(smallest=1)), x) == wanted, name
 
 
-@pytest.mark.parametrize("char", "iBl")
+@pytest.mark.parametrize("char", "iBl" if FULL else "lB")
 @pytest.mark.parametrize("known", KNOWN)
 def test_what_a_condition_never_chooses_warns(known, char):
     n = np.arange(1, 71).astype(char)
