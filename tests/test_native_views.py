@@ -145,13 +145,14 @@ def test_views_of_other_layouts(function: Callable[..., Any]) -> None:
     check(function, (np.asfortranarray(grid(4, 5)),), (backwards,), (grid(8, 10)[::2, ::2],))
 
 
-@pytest.mark.parametrize("dtype", [np.int16, np.float32, np.bool_])
+@pytest.mark.parametrize("dtype", [np.int16, np.float32, np.complex128, np.bool_])
 def test_views_of_other_dtypes(dtype: type[np.generic]) -> None:
     def both(u: Array) -> Array:
         return (u[1:] + u[:-1]) * u[::-1][1:]
 
     made = check(both, (np.arange(7).astype(dtype),))
-    assert not any(kernel.fell_back for kernel in made.kernels)
+    # Complex products that go backwards may have other last bits in NumPy.
+    assert dtype is np.complex128 or not any(kernel.fell_back for kernel in made.kernels)
 
 
 def test_bounds_that_are_known_when_it_is_called() -> None:

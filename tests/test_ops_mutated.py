@@ -92,13 +92,17 @@ def is_refused(op, spelling, one) -> bool:
     return False
 
 
-@pytest.mark.parametrize(("op", "spelling"), SPELLINGS)
-def test_facts_of_a_changed_sample_are_numpys_or_the_call_is_refused(op, spelling, monkeypatch):
+def ignore_what_is_not_the_subject(monkeypatch):
     # What an expansion computes of values for which NumPy promises nothing (casts of NaN) is not the subject.
     monkeypatch.setattr(test_ops_table, "check_expand", lambda *_: None)
     monkeypatch.setattr(test_ops_table, "check_expand_raises", lambda *_: None)
     # Nor are warnings that NumPy's Python code gives of its own lines (see the limits in design note 0004).
     monkeypatch.setattr(test_ops_table, "refusing", lambda _: None)
+
+
+@pytest.mark.parametrize(("op", "spelling"), SPELLINGS)
+def test_facts_of_a_changed_sample_are_numpys_or_the_call_is_refused(op, spelling, monkeypatch):
+    ignore_what_is_not_the_subject(monkeypatch)
     variants = [one for one in variants_of(spelling) if belongs(spelling, one)]
     if not FULL:
         few = min(EACH, len(variants))
@@ -106,3 +110,31 @@ def test_facts_of_a_changed_sample_are_numpys_or_the_call_is_refused(op, spellin
     for number, one in enumerate(variants):
         if not is_refused(op, spelling, one):
             check_sample(op, spelling, one, symbolic=number % 2 == 0)
+
+
+# What whole sweeps have found, which a slice may leave out.
+FOUND = {
+    "pad of one number": Sample((np.pad, np.array(2.0), 1), {"constant_values": ((1, 2), (3, 4))}),
+    "points to a tuple": Sample((np.linspace, np.float32(0), (1,), 5), {}),
+    "counts of nothing": Sample((np.bincount, np.zeros(0, int), np.arange(3.0)), {}),
+    "complex weights": Sample(
+        (np.quantile, np.arange(4.0), 0.5), {"weights": np.ones(4) * 1j, "method": "inverted_cdf"}
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_was_found_once_is_numpys_or_refused(name, monkeypatch):
+    target, *args = FOUND[name].args
+    one = Sample(tuple(args), FOUND[name].kwargs)
+    (pair,) = (pair for pair in map(_pair, SPELLINGS) if pair[1].target is target)
+    ignore_what_is_not_the_subject(monkeypatch)
+    with warnings.catch_warnings(action="error"):
+        refused = is_refused(*pair, one)
+    for symbolic in (False, True):
+        if not refused:
+            check_sample(*pair, one, symbolic=symbolic)
+
+
+def _pair(spelling):
+    return getattr(spelling, "values", spelling)

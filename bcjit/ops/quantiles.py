@@ -114,8 +114,6 @@ def _quantile(
         raise Unsupported("method is not a constant")
     # A Python number is weak; a NumPy scalar is not, and NumPy tells them apart.
     quantiles = q if e.is_value(q) or e.weak_type(q) is not None else e.array(q)
-    if e.weak_type(q) is complex or (e.is_value(quantiles) and quantiles.dtype.kind == "c"):
-        raise Unsupported("of complex quantiles NumPy warns")
     options: dict[str, object] = {"axis": axis, "method": method, "keepdims": keep}
     before = quantiles.shape if e.is_value(quantiles) else ()
     shape = (*before, *_kept(value, axes, keepdims=keep))
