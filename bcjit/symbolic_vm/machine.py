@@ -215,6 +215,7 @@ class Machine:
     # ------------------------------------------------------------------ marks and undo
     def mark(self) -> Mark:
         """Return the present moment."""
+        self._date_facts()
         return Mark(
             self.state,
             tuple(graph.mark() for graph in self.graphs),
@@ -679,9 +680,11 @@ class Machine:
                     self._stop_at(instruction, because.ASKED, "")
                 entered = None if begins else self._loops(self, frame)
                 begins = False
-                if entered is not None and not isinstance(entered, Exit):
-                    continue
-                leave = self._step(frame, instruction) if entered is None else entered
+                if entered is None:
+                    leave = self._step(frame, instruction)
+                else:
+                    leave = entered if isinstance(entered, Exit) else None
+                self._date_facts()
             except GraphBreak as cause:
                 if cause.line is None:
                     cause.line = self._line
@@ -702,7 +705,7 @@ class Machine:
 
     def _give_up(self, mark: Mark, cause: GraphBreak) -> None:
         """Go back to before the present instruction, but rely on what it was given up for."""
-        self.fact_lines.extend([self.line] * (len(self.env.facts) - len(self.fact_lines)))
+        self._date_facts()
         recorded = [*self.guards[mark.guards :], *self.relation_guards(mark.fact_lines)]
         self.truncate(mark)
         for guard in still_needed(recorded, cause.reason.code):
@@ -710,11 +713,16 @@ class Machine:
                 self._guarded.add(guard)
                 self.guards.append(guard)
 
+    def _date_facts(self) -> None:
+        """Give the facts that the present instruction brought its line, be it itself or the loop that begins at it."""
+        self.fact_lines.extend([self.line] * (len(self.env.facts) - len(self.fact_lines)))
+
     def _must_be_whole(self) -> None:
         """Capture anew, without a loop behind which a local would have to be made again that is not known here."""
         if any(isinstance(value, SymGone) for value in (*self.state.locals, *self.state.stack)):
             raise LeaveLoops(frozenset(self.loops_captured))
         self._complete(self)
+        self._date_facts()
 
     def note_loop(self, how: How, why: str, line: SourceLine | None, trips: str = "") -> None:
         """Remember for the report what became of a loop."""
@@ -734,10 +742,7 @@ class Machine:
     def _step(self, frame: Frame, instruction: Instruction) -> Exit | None:
         state = self.state
         self.state = state.at(state.index + 1)
-        line = self.line
-        leave = self._handlers[instruction.op](self, frame, instruction)
-        self.fact_lines.extend([line] * (len(self.env.facts) - len(self.fact_lines)))
-        return leave
+        return self._handlers[instruction.op](self, frame, instruction)
 
     def jump(self, index: int) -> None:
         """Go on at the virtual instruction `index` of the present frame.
