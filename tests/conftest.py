@@ -1,6 +1,6 @@
 """Fixtures of all tests: global state is as found after each, seeds are fixed and told; it holds no samples.
 
-Groups by what a test needs (markers of pyproject.toml): nothing; `browser`; `valgrind`; `gpu`; `full`, hours rather than seconds.
+Groups by what a test needs (markers of pyproject.toml): nothing; `browser`; `valgrind`; `gpu`; `full`, minutes and hours rather than seconds; `days`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from bcjit.frame_hook import measure_own_coverage
 _T = TypeVar("_T")
 FIXED_SEED: Final = 20_261
 FULL: Final = os.environ.get("BCJIT_FULL", "") not in {"", "0"}
-# Which part of the op table's sweeps a full run takes, as "3/10": several machines or evenings share them. All of it unless told.
+DAYS: Final = os.environ.get("BCJIT_FULL") == "2"
+# Which part of the longest sweeps a full run takes, as "3/10": several machines or evenings share them. All of it unless told.
 _PART: Final = os.environ.get("BCJIT_PART", "0/1").partition("/")
 WHOLE: Final = _PART[2] == "1"
 # The folder of the disk cache, where this process made it.
@@ -82,6 +83,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Skip the groups whose need is not there, with the reason."""
     reasons = {
         "full": None if FULL else "long; set BCJIT_FULL=1",
+        "days": None if DAYS else "very long; set BCJIT_FULL=2",
         "valgrind": _no_valgrind(),
         "browser": None if _browser() is not None else "there is no chromium",
         "gpu": _no_gpu() if any(item.get_closest_marker("gpu") for item in items) else None,
