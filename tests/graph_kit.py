@@ -27,6 +27,9 @@ class Program:
     outputs: tuple
     inputs_after: list
 
+    def __repr__(self):  # with the values Hypothesis finds it too long to show
+        return f"<program {self.graph.text()}>"
+
 
 def fresh_inputs(rows, columns, seed):
     rng = np.random.default_rng(seed)
@@ -83,7 +86,8 @@ class Builder:
         named = {key: self.run.fetch(arg) for key, arg in kwargs.items()}
         try:
             value = target(*values, **named)
-        except (ValueError, TypeError, IndexError, RuntimeWarning):  # mean of nothing
+        # RuntimeWarning: the mean of nothing; OverflowError: infinity into an integer
+        except (ValueError, TypeError, IndexError, OverflowError, RuntimeWarning):
             return
         meta = None if value is None else meta_of(value)
         if value is not None and meta is None:

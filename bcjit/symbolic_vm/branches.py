@@ -119,11 +119,11 @@ def fork(
                 break_graph(because.DATA_BRANCH, "no return of the function can be gone on with")
             vm.positions[-1] = Position(frame, state)
             return leave
+        return break_graph(because.DATA_BRANCH, "its sides end in ways that do not go together")
     except BaseException:
         for graph in graphs[::-1]:
             forget(graph)
         raise
-    return break_graph(because.DATA_BRANCH, "its sides end in ways that do not go together")
 
 
 def leave_if(predicate: object) -> bool:
