@@ -430,16 +430,17 @@ def environment(**more):
 
 
 def python(*words, cwd, stdin="", **more):
-    return subprocess.run(
-        [sys.executable, *map(str, words)],
-        cwd=cwd,
-        input=stdin,
-        env=environment(**more),
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
+    command = [sys.executable, "-X", "faulthandler", *map(str, words)]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    child = subprocess.Popen(command, cwd=cwd, env=environment(**more), text=True, **pipes)
+    with child:
+        try:
+            out, err = child.communicate(stdin, timeout=200)
+        except subprocess.TimeoutExpired:
+            child.send_signal(signal.SIGABRT)  # it tells where its threads are
+            out, err = child.communicate()
+            pytest.fail(f"{words} hangs:\n{out}\n{err}")
+    return subprocess.CompletedProcess(command, child.returncode, out, err)
 
 
 def outcome(done):
