@@ -1,6 +1,6 @@
 # One command a task, the same on a laptop and in .ci/run. Set-up happens once, and again when what it depends on changes.
 #   make demo        the probes, then four real jobs, compiled and plain, side by side
-#   make test        the tests that run in minutes          make test-full   all of them
+#   make test        the tests that run in minutes          make test-full   all that run in hours
 #   make check       lint, format, types, layers, spelling  make coverage    branch coverage of bcjit/
 #   make bench       promised figures beside measured ones  make clean       removes what these made
 # PYTHON=... chooses the Python (CPython 3.11 to 3.15) that .venv is made from.

@@ -438,8 +438,10 @@ def python(*words, cwd, stdin="", **more):
             out, err = child.communicate(stdin, timeout=200)
         except subprocess.TimeoutExpired:
             child.send_signal(signal.SIGABRT)  # it tells where its threads are
-            out, err = child.communicate()
+            out, err = child.communicate(timeout=20)
             pytest.fail(f"{words} hangs:\n{out}\n{err}")
+        finally:
+            child.kill()
     return subprocess.CompletedProcess(command, child.returncode, out, err)
 
 

@@ -28,31 +28,6 @@ def captures(compiled) -> int:
 
 
 # ---------------------------------------------------------------------- one turn is captured
-def sides_do_not_meet(x, n, r):
-    d = 0
-    t = x * 1.0
-    z = None
-    for _ in range(n):
-        c = n
-        try:
-            x[0] = r
-            j = 0
-            while np.abs(t).max() > 0.1 and j < n:
-                j += 1
-                t = t * 0.5
-                if z is None or x[0] > z:
-                    z = x[0]
-                    d = n
-        finally:
-            c += 1
-    return t, z, c, d
-
-
-def test_what_reads_an_array_on_a_side_that_is_given_up_is_no_user_of_it():
-    # Found by a sweep of generated loops: the graph of the sides was thrown away, and the array's list of users kept them.
-    same(sides_do_not_meet, *(lambda n=n: args(X - 2.0, n, 0.5) for n in (3, 1, 0)))
-
-
 def step_by_step(x, n):
     total = 0.0
     for i in range(n):
@@ -603,3 +578,29 @@ def test_fullgraph_says_which_loop_stays():
         pytest.raises(bcjit.errors.GraphBreakError, match="BRK017"),
     ):
         bcjit.compile(step_by_step, fullgraph=True)(X, 100)
+
+
+# ---------------------------------------------------------------------- what is given up leaves nothing behind
+def sides_do_not_meet(x, n, r):
+    d = 0
+    t = x * 1.0
+    z = None
+    for _ in range(n):
+        c = n
+        try:
+            x[0] = r
+            j = 0
+            while np.abs(t).max() > 0.1 and j < n:
+                j += 1
+                t = t * 0.5
+                if z is None or x[0] > z:
+                    z = x[0]
+                    d = n
+        finally:
+            c += 1
+    return t, z, c, d
+
+
+def test_what_reads_an_array_on_a_side_that_is_given_up_is_no_user_of_it():
+    # Found by a sweep of generated loops: the graph of the sides was thrown away, and the array's list of users kept them.
+    same(sides_do_not_meet, *(lambda n=n: args(X - 2.0, n, 0.5) for n in (3, 1, 0)))

@@ -215,7 +215,7 @@ class Machine:
     # ------------------------------------------------------------------ marks and undo
     def mark(self) -> Mark:
         """Return the present moment."""
-        self._date_facts()
+        self._date_facts()  # facts and their lines are cut back together
         return Mark(
             self.state,
             tuple(graph.mark() for graph in self.graphs),
